@@ -1,0 +1,58 @@
+# `make` lists the targets. Each sets up what it needs; see docs/_ext/environment.py.
+
+PYTHON ?= python3
+PORT ?= 8000
+
+# An environment of your own is checked and never changed: make html VENV=path
+ifdef VENV
+BIN := $(VENV)/bin
+ENVIRONMENT := docs/_ext/environment.py --given $(VENV)
+else
+BIN := .venv/bin
+ENVIRONMENT := docs/_ext/environment.py .venv
+endif
+
+.PHONY: help environment html serve test lint bench constraints clean
+
+help:
+	@echo "make html [PAGE=assemble/10_collect]  run the tutorials, build build/html"
+	@echo "make serve [PORT=8000]                build, then show the site on loopback"
+	@echo "make test                             build, then run every check of a pull request"
+	@echo "make lint                             format, spelling, markup and page frame"
+	@echo "make bench                            measure; writes benchmarks/results"
+	@echo "make constraints                      resolve requirements.txt into constraints.txt"
+	@echo "make clean                            remove what the build made"
+	@echo "PYTHON=python3.12 chooses the interpreter, VENV=path an environment of yours."
+
+environment:
+	@command -v $(PYTHON) >/dev/null || \
+	  { echo "make: no '$(PYTHON)' found; pass PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) $(ENVIRONMENT)
+
+html: environment
+	@$(BIN)/python docs/_ext/build.py $(if $(PAGE),--page $(PAGE))
+
+serve: html
+	@echo "http://127.0.0.1:$(PORT)/ (Ctrl+C ends)"
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory build/html $(PORT)
+
+test: html
+	@$(BIN)/python -m pytest $(TESTS)
+
+lint: environment
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/codespell
+	@$(BIN)/sphinx-lint --enable all --disable line-too-long docs tutorials README.md CONTRIBUTING.md
+	@$(BIN)/yamllint --strict -d "{extends: default, rules: {document-start: disable, truthy: {check-keys: false}}}" .github
+	@$(BIN)/python docs/_ext/pagelint.py
+
+bench: environment
+	@$(BIN)/python benchmarks/build.py
+
+constraints:
+	@$(PYTHON) docs/_ext/constraints.py
+
+clean:
+	@rm -rf build docs/tutorials .pytest_cache .ruff_cache
+	@find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +

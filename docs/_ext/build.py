@@ -1,0 +1,293 @@
+"""Builds the site and says in a few lines how it went: ``python docs/_ext/build.py``.
+
+Sphinx runs in a process of its own. What it leaves behind (a JUnit file, a list of
+warnings) is judged here, because a page can end Sphinx in ways that look like success.
+A ledger remembers which page ran with which text, pins and extensions; the same key
+decides whether a page has to run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+from page_run import limits, page_name
+
+ROOT = Path(__file__).parents[2]
+GENERATED = "docs/tutorials"
+DEADLINE = 45 * 60  # seconds for one run of Sphinx, under the 60 minutes of CI
+
+#: For Sphinx and for the workers of its gallery, which never read conf.py.
+ENVIRONMENT = {
+    "MPLBACKEND": "agg",
+    "RL_LOGGING_LEVEL": "WARNING",  # torchrl's info lines carry the time of day
+}
+
+
+_GENERATED = re.compile(rf"^{GENERATED}/(\S+)\.rst:(\d+)")
+
+
+class Failure(Exception):
+    """One clear line about what is wrong and where."""
+
+
+def pages(root: Path) -> list[Path]:
+    """The tutorial scripts of the repository, in the order of the site."""
+    return sorted((root / "tutorials").glob("*/*.py"))
+
+
+def shared_key(root: Path) -> str:
+    """Digest of all that can change a page's output besides its own text."""
+    files = [root / name for name in ("requirements.txt", "constraints.txt", "conf.py")]
+    files += sorted((root / "docs" / "_ext").glob("*.*"))
+    digest = hashlib.sha256(sys.version.encode())
+    for file in files:
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def page_key(script: Path, shared: str) -> str:
+    """Digest under which a page's run is remembered."""
+    return hashlib.sha256(shared.encode() + script.read_bytes()).hexdigest()
+
+
+def read_ledger(root: Path) -> dict[str, dict]:
+    """The remembered runs by page: key and seconds. Empty if there are none."""
+    try:
+        return json.loads((root / GENERATED / "ledger.json").read_text())
+    except (FileNotFoundError, json.JSONDecodeError):
+        return {}
+
+
+def forget_stale(root: Path, ledger: dict[str, dict], keys: dict[str, str]) -> dict:
+    """Drop what no longer holds: from the ledger, and from sphinx-gallery's cache.
+
+    sphinx-gallery compares a page's own text only. Without its ``.md5`` file a page
+    runs again. Generated files of a page that is gone would stay on the site, so then
+    all of them are made anew.
+    """
+    generated = root / GENERATED
+    if set(ledger) - set(keys):
+        shutil.rmtree(generated, ignore_errors=True)
+        shutil.rmtree(root / "build" / "html", ignore_errors=True)
+        return {}
+    kept = {page: run for page, run in ledger.items() if run["key"] == keys[page]}
+    for stamp in generated.glob("*/*.py.md5"):
+        if page_name(stamp.with_suffix("")) not in kept:
+            stamp.unlink()
+    return kept
+
+
+def run_sphinx(root: Path, page: str | None) -> int:
+    """Run Sphinx, keep its messages in ``build/``, return its exit code.
+
+    Raises
+    ------
+    Failure
+        If Sphinx outlives the deadline.
+    """
+    build = root / "build"
+    build.mkdir(exist_ok=True)
+    for name in ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log"):
+        (build / name).unlink(missing_ok=True)
+    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going"]
+    command += ["-b", "html", "-c", ".", "-d", "build/doctrees"]
+    command += ["-w", "build/warnings.log"]
+    if page is not None:
+        pattern = re.escape(f"/{page}.py") + "$"
+        command += ["-D", f"sphinx_gallery_conf.filename_pattern={pattern}"]
+    command += ["docs", "build/html"]
+    with (build / "sphinx.log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=root,
+            env=os.environ | ENVIRONMENT,
+            stderr=log,
+            start_new_session=True,  # so that the workers of a page end with it
+        )
+        try:
+            return process.wait(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"build: Sphinx did not end within {DEADLINE} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def read_junit(path: Path) -> dict[str, tuple[float, str]]:
+    """Seconds and traceback ("" if it passed) of each page that ran in this build."""
+    if not path.exists():
+        return {}
+    runs = {}
+    for case in ET.parse(path).iter("testcase"):
+        failure = case.find("failure")
+        text = "" if failure is None else failure.text or "failed"
+        runs[page_name(case.get("file"))] = (float(case.get("time")), text)
+    return runs
+
+
+def failure_line(page: str, traceback: str) -> str:
+    """One line for a failed page: file, line, error, and the text of an assert."""
+    frames = re.findall(
+        rf'File "[^"]*{re.escape(page)}\.py", line (\d+)[^\n]*\n\s*([^\n]*)', traceback
+    )
+    line, code = frames[-1] if frames else ("1", "")
+    error = traceback.strip().splitlines()[-1]
+    if error == "AssertionError":
+        error = f"AssertionError: {code}"
+    return f"tutorials/{page}.py:{line}: {error}"
+
+
+def crash_line(log: str) -> str:
+    """One line for a Sphinx that ended without a verdict on its pages."""
+    if "Timeout (" in log:
+        stuck = re.findall(r'File "[^"]*/tutorials/(\S+?)\.py", line (\d+)', log)
+        if stuck:
+            page, line = stuck[-1]
+            what = "over its time limit (tutorials/limits.toml)"
+            return f"tutorials/{page}.py:{line}: {what}; stack in build/sphinx.log"
+    lines = [line for line in log.splitlines() if line.strip()]
+    return f"build: Sphinx stopped: {lines[-1].strip() if lines else 'without a word'}"
+
+
+def warning_lines(text: str, root: Path) -> list[str]:
+    """Sphinx's warnings, one line each, at the place a person can mend.
+
+    Failing pages are left out: `failure_line` tells them better.
+    """
+    lines = []
+    for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
+        if re.search(r"(WARNING|ERROR|CRITICAL): ", line) and line[-1] not in " :":
+            line = line.replace(f"{root}/", "")
+            lines.append(_GENERATED.sub(lambda m: script_place(root, m), line))
+    return lines
+
+
+def script_place(root: Path, match: re.Match) -> str:
+    """Turn a line of a generated page into the line of its script."""
+    page, line = match[1], int(match[2])
+    script = root / "tutorials" / f"{page}.py"
+    if not script.exists():
+        return f"tutorials/{page}.rst:{line}"  # a hand-written index, copied
+    before = (root / f"{GENERATED}/{page}.rst").read_text().splitlines()[:line]
+    for number in range(len(before), 0, -1):
+        start = re.match(
+            r"\.\. GENERATED FROM PYTHON SOURCE LINES (\d+)-", before[number - 1]
+        )
+        if start:
+            return f"tutorials/{page}.py:{int(start[1]) + max(line - number - 2, 0)}"
+    return f"tutorials/{page}.py:1"
+
+
+def write_junit(path: Path, ledger: dict[str, dict], failures: dict[str, str]) -> None:
+    """Write one test case per page of the site, run now or remembered."""
+    suite = ET.Element("testsuite", name="tutorials")
+    names = sorted(ledger.keys() | failures.keys())
+    for page in names:
+        seconds = ledger.get(page, {}).get("seconds", 0.0)
+        case = ET.SubElement(
+            suite, "testcase", classname="tutorials", name=page, time=f"{seconds:.3f}"
+        )
+        if page in failures:
+            line = failures[page].splitlines()[0]
+            ET.SubElement(case, "failure", message=line).text = failures[page]
+    suite.set("tests", str(len(names)))
+    suite.set("failures", str(len(failures)))
+    ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def build(root: Path, page: str | None = None) -> list[str]:
+    """Build the site, or one page of it; print progress and a summary.
+
+    Returns
+    -------
+    list of str
+        One line for each thing that is wrong; empty if the site may be published.
+
+    Raises
+    ------
+    Failure
+        If there is nothing to build or Sphinx hangs.
+    """
+    scripts = {page_name(script): script for script in pages(root)}
+    if page is not None and page not in scripts:
+        raise Failure(
+            f"build: no page tutorials/{page}.py; there is {', '.join(scripts)}"
+        )
+    begin = time.monotonic()
+    shared = shared_key(root)
+    keys = {name: page_key(script, shared) for name, script in scripts.items()}
+    ledger = forget_stale(root, read_ledger(root), keys)
+    remembered = len(ledger)
+
+    print(f"building {page or 'the site'}", flush=True)
+    code = run_sphinx(root, page)
+
+    log = (root / "build" / "sphinx.log").read_text(errors="replace")
+    warnings = root / "build" / "warnings.log"
+    runs = read_junit(root / "build" / "gallery-junit.xml")
+    failures = {name: text for name, (_, text) in runs.items() if text}
+    for name, (seconds, text) in runs.items():
+        if not text:
+            ledger[name] = {"key": keys[name], "seconds": round(seconds, 3)}
+    if (root / GENERATED).is_dir():
+        (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
+    write_junit(root / "build" / "junit.xml", ledger, failures)
+
+    wrong = [failure_line(name, text) for name, text in failures.items()]
+    if warnings.exists():
+        wrong += warning_lines(warnings.read_text(errors="replace"), root)
+    if code and not wrong:
+        wrong.append(crash_line(log))
+    asked = [page] if page else list(scripts)
+    wrong += [
+        f"tutorials/{name}.py:1: rendered but never run"
+        for name in asked
+        if name not in ledger and name not in failures and not code
+    ]
+
+    inside = sum(seconds for seconds, _ in runs.values())
+    outside = time.monotonic() - begin - inside
+    raised = limits()[1]
+    print(
+        f"{len(runs)} pages run, {remembered} unchanged; {inside:.1f} s in tutorials, "
+        f"{outside:.1f} s outside\nraised limits: "
+        + (", ".join(f"{name} {s} s" for name, s in raised.items()) or "none")
+    )
+    return wrong
+
+
+def main() -> int:
+    """Command line: build, report, return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--page", help="build and run this page alone: folder/stem")
+    arguments = parser.parse_args()
+    page = arguments.page and arguments.page.removesuffix(".py")
+    try:
+        wrong = build(ROOT, page and page.removeprefix("tutorials/"))
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 2
+    for line in wrong:
+        print(line, file=sys.stderr)
+    if wrong:
+        print(f"{len(wrong)} failures: do not publish build/html", file=sys.stderr)
+        return 1
+    print(f"open build/html/{f'tutorials/{page}' if page else 'index'}.html")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

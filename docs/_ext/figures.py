@@ -1,0 +1,207 @@
+"""Figures: each open matplotlib figure becomes a light and a dark SVG.
+
+A page only draws. Its look comes from ``site.mplstyle``, which `page_run` applies, and
+this scraper saves what it finds: once, with ids that do not change between builds. The
+dark file is the same drawing with the style's colours mapped, so the two cannot differ
+in anything else.
+"""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import re
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import quote
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+STYLE = Path(__file__).with_name("site.mplstyle")
+
+#: Every colour a figure may use, and what it becomes on a dark page.
+DARK = {
+    "#000000": "#e6edf3",  # black: text, notches
+    "#ffffff": "#14181e",  # white: gaps between bands, text on bands
+    "#59636e": "#a9b4c0",  # axes, ticks, hatching
+    "#808080": "#98a2ad",  # gray: padding
+    "#d3d3d3": "#3d444d",  # lightgray: helper lines
+    "#0072b2": "#6bb8ff",  # C0 blue
+    "#c04a00": "#ff8a3d",  # C1 vermilion
+    "#7d3c98": "#c58af0",  # C2 purple
+    "#007a59": "#2fae80",  # C3 green
+    "#343d47": "#dde4ea",  # C4 slate
+    "#8a6a00": "#d9b84a",  # C5 ochre
+}
+
+LIMIT = 30_000  # bytes of one SVG; heavier figures slow a phone down
+
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
+_SIZE = re.compile(r'<svg [^>]*?width="([\d.]+)pt" height="([\d.]+)pt"')
+
+
+class FigureError(Exception):
+    """A figure that may not go on a page, with the page and the line."""
+
+
+def dark(svg: str) -> str:
+    """Map the style's colours in an SVG text to their dark counterparts.
+
+    Raises
+    ------
+    FigureError
+        If a colour has no dark counterpart: it might vanish on a dark page.
+    """
+    unknown = sorted({c.lower() for c in _COLOUR.findall(svg)} - DARK.keys())
+    if unknown:
+        raise FigureError(
+            f"colour {', '.join(unknown)} is not in the site's style; use 'C0' to "
+            "'C5', 'black', 'white', 'gray' or 'lightgray'"
+        )
+    mapped = _COLOUR.sub(lambda match: DARK[match.group().lower()], svg)
+    # matplotlib leaves black fills out, as the default: give the file another default.
+    return mapped.replace("<svg ", f'<svg fill="{DARK["#000000"]}" ', 1)
+
+
+def size(svg: str) -> tuple[int, int]:
+    """Width and height of an SVG text in CSS pixels."""
+    match = _SIZE.search(svg)
+    if match is None:
+        raise FigureError("the SVG has no width and height in points")
+    return tuple(round(float(points) * 4 / 3) for points in match.groups())
+
+
+def to_svg(figure, salt: str) -> str:
+    """Save a matplotlib figure as SVG text that is the same in every build.
+
+    Parameters
+    ----------
+    figure : matplotlib.figure.Figure
+    salt : str
+        Seeds the ids inside the file; must differ between figures of one page.
+    """
+    import matplotlib
+
+    buffer = io.StringIO()
+    # Set here and not in the style: sphinx-gallery resets the parameters on its own.
+    with matplotlib.rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        figure.savefig(
+            buffer,
+            format="svg",
+            bbox_inches="tight",
+            transparent=True,
+            metadata={"Date": None, "Creator": None},
+        )
+    return buffer.getvalue()
+
+
+def svg_pair(block, block_vars, gallery_conf) -> str:
+    """Scraper for sphinx-gallery: save all open figures, return their directives.
+
+    Raises
+    ------
+    FigureError
+        If a figure has no alt sentence, a colour outside the style, or is too heavy.
+        sphinx-gallery turns that into a failure of the page, after closing the block.
+    """
+    import matplotlib.pyplot as plt
+
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    plt.close("all")  # first, so that an error below leaves nothing open
+    page = Path(block_vars["src_file"])
+    last_line = block.lineno + block.content.rstrip("\n").count("\n")
+    rst = []
+    for figure in figures:
+        where = f"{page.parent.name}/{page.name}:{block.lineno}-{last_line}"
+        alt = " ".join(figure.get_label().split())
+        if not alt.endswith("."):
+            raise FigureError(
+                f"{where}: figure without an alt sentence; state its finding with "
+                'fig.set_label("…."), ending with a full stop'
+            )
+        path = Path(next(block_vars["image_path_iterator"])).with_suffix(".svg")
+        svg = to_svg(figure, salt=path.stem)
+        if len(svg.encode()) > LIMIT:
+            raise FigureError(f"{where}: figure of {len(svg)} bytes, limit {LIMIT}")
+        try:
+            dark_svg = dark(svg)
+        except FigureError as error:
+            raise FigureError(f"{where}: {error}") from None
+        path.write_text(svg, encoding="utf-8")
+        dark_path = path.with_name(f"{path.stem}_dark.svg")
+        dark_path.write_text(dark_svg, encoding="utf-8")
+        rst.append(directive_text(path, dark_path, alt, svg, gallery_conf["src_dir"]))
+    return "\n".join(rst)
+
+
+def directive_text(light: Path, dark: Path, alt: str, svg: str, source: str) -> str:
+    """The reStructuredText that puts a light and dark pair on a page."""
+    width, height = size(svg)
+    files = [f"/{p.relative_to(source).as_posix()}" for p in (light, dark)]
+    return (
+        f"\n.. figure-pair:: {files[0]}\n    :dark: {files[1]}\n    :alt: {alt}\n"
+        f"    :width: {width}\n    :height: {height}\n\n"
+    )
+
+
+class PairImage(nodes.image):
+    """An image with real width and height attributes; Sphinx collects its file."""
+
+
+class FigurePair(SphinxDirective):
+    """``.. figure-pair:: light.svg`` with dark, alt, width and height, all required."""
+
+    required_arguments = 1
+    option_spec: ClassVar = {
+        "dark": directives.unchanged_required,
+        "alt": directives.unchanged_required,
+        "width": directives.nonnegative_int,
+        "height": directives.nonnegative_int,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        """Two images of one size; the theme shows the one that fits the page."""
+        missing = [name for name in self.option_spec if name not in self.options]
+        if missing:
+            raise self.error(f"figure-pair needs :{missing[0]}:")
+        box = nodes.container(classes=["figure-pair"])
+        for uri, mode in ((self.arguments[0], "light"), (self.options["dark"], "dark")):
+            box += PairImage(
+                uri=uri,
+                alt=self.options["alt"],
+                classes=[f"only-{mode}"],
+                px=(self.options["width"], self.options["height"]),
+            )
+        return [box]
+
+
+def visit_pair_image(self, node: PairImage) -> None:
+    """Write one ``<img>``; attributes are escaped by docutils' own writer."""
+    uri = node["uri"]
+    if uri in self.builder.images:
+        name = quote(self.builder.images[uri])
+        uri = posixpath.join(self.builder.imgpath, name)
+    width, height = node["px"]
+    self.body.append(
+        self.emptytag(
+            node,
+            "img",
+            "\n",
+            src=uri,
+            alt=node["alt"],
+            width=str(width),
+            height=str(height),
+            loading="lazy",
+            decoding="async",
+        )
+    )
+    raise nodes.SkipNode
+
+
+def setup(app) -> dict:
+    """Register the directive and its node."""
+    app.add_node(PairImage, html=(visit_pair_image, None))
+    app.add_directive("figure-pair", FigurePair)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,64 @@
+"""What happens around the run of a page: style, time limit, progress.
+
+sphinx-gallery calls `around` before and after each page and `start` in between, in the
+process that runs the page. Both are named in ``conf.py``.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from figures import STYLE
+
+TUTORIALS = Path(__file__).parents[2] / "tutorials"
+
+_started: dict[str, float | str] = {}
+
+
+def limits() -> tuple[float, dict[str, float]]:
+    """The default time limit of a page in seconds, and the raised ones by page.
+
+    Raises
+    ------
+    tomllib.TOMLDecodeError, KeyError
+        If ``tutorials/limits.toml`` is broken.
+    """
+    table = tomllib.loads((TUTORIALS / "limits.toml").read_text())
+    return table["default"], table["raised"]
+
+
+def page_name(script: str | Path) -> str:
+    """Name of a page, ``folder/stem``, from the path of its script."""
+    script = Path(script)
+    return f"{script.parent.name}/{script.stem}"
+
+
+def start(gallery_conf: dict, script_vars: dict) -> list[str]:
+    """Announce a page and start its clock; returns the page's (empty) arguments."""
+    page = page_name(script_vars["src_file"])
+    default, raised = limits()
+    _started.update(page=page, time=time.monotonic())
+    print(f"  {page} …", end="", file=sys.__stdout__, flush=True)
+    # Ends the build with the stack of the stuck line; build.py names the page.
+    faulthandler.dump_traceback_later(
+        raised.get(page, default), exit=True, file=sys.__stderr__
+    )
+    return []
+
+
+def around(gallery_conf: dict, fname: str, when: str) -> None:
+    """Apply the figure style before a page; stop its clock after it."""
+    if when == "after" and _started:
+        faulthandler.cancel_dump_traceback_later()
+        seconds = time.monotonic() - _started["time"]
+        print(f" {seconds:.1f} s", file=sys.__stdout__, flush=True)
+        _started.clear()
+    # Late import: a build in which no page runs does not pay for it.
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    plt.style.use(STYLE)

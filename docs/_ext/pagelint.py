@@ -1,0 +1,254 @@
+"""Checks every tutorial against the frame of a page: ``make lint``.
+
+Each rule is a function that takes a `Page` and yields ``(line, message)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pageparts import CLOSING, DRAWING, Cell, Page, Prose, words
+
+ROOT = Path(__file__).parents[2]
+
+CARD_WORDS = 60
+FIRST_OUTPUT_WORDS = 120
+FIRST_PICTURE_WORDS = 250
+PAGE_WORDS = range(600, 1101)
+CODE_LINES = range(60, 111)
+SECTIONS = range(3, 7)
+CELL_LINES = 20
+RIBBON_LINES = 18
+COLUMNS = 72
+
+Complaints = Iterator[tuple[int, str]]
+
+_CARD = re.compile(
+    r"^    \.\. grid-item-card:: (You will|You need)\n((?:\s*\n|        .*\n)+)",
+    re.MULTILINE,
+)
+
+
+def draws(cell: Cell) -> bool:
+    """Whether a cell makes a figure."""
+    return any(call in ("plt.subplots", "plt.figure") for call in cell.calls())
+
+
+def shows(cell: Cell) -> bool:
+    """Whether a cell leaves something for the reader to see."""
+    last = cell.tree.body[-1] if cell.tree.body else None
+    value = isinstance(last, ast.Expr) and not isinstance(last.value, ast.Constant)
+    return value or "print" in cell.calls() or draws(cell)
+
+
+def opening(page: Page) -> Complaints:
+    """Title, label and two short cards."""
+    text = page.prose[0].text
+    if not re.match(r"\s*\.\. _tut-[\w-]+:\n\n\S.*\n={3,}\n\n\S", text):
+        yield (
+            1,
+            "the docstring must start: `.. _tut-…:`, title underlined by =, promise",
+        )
+    cards = dict(_CARD.findall(text + "\n"))
+    for name in ("You will", "You need"):
+        if name not in cards:
+            yield 1, f"no card '{name}'"
+    count = sum(words(card) for card in cards.values())
+    if count > CARD_WORDS:
+        yield 1, f"{count} words on the cards, at most {CARD_WORDS}"
+
+
+def early(page: Page) -> Complaints:
+    """Seeds in the first cell; something to see soon, and a picture soon after."""
+    if not any(call.endswith("manual_seed") for call in page.cells[0].calls()):
+        yield page.cells[0].line, "the first cell sets no seed (torch.manual_seed)"
+    read, output, picture = 0, None, None
+    for block in page.blocks[1:]:
+        if block.section == DRAWING:
+            continue
+        if isinstance(block, Prose):
+            read += words(block.text)
+            continue
+        output = read if output is None and shows(block) else output
+        picture = read if picture is None and draws(block) else picture
+    for name, at, limit in (
+        ("output", output, FIRST_OUTPUT_WORDS),
+        ("picture", picture, FIRST_PICTURE_WORDS),
+    ):
+        if at is None or at > limit:
+            after = "never comes" if at is None else f"comes after {at} words"
+            yield 1, f"the first {name} {after}, at most {limit}"
+
+
+def sections(page: Page) -> Complaints:
+    """Own sections, then the closing ones in order; an assert in each."""
+    names = [name for name, _ in page.sections]
+    if names[-len(CLOSING) :] != CLOSING:
+        yield 1, f"the page must end with the sections {', '.join(CLOSING)}"
+    asserted = {
+        cell.section
+        for cell in page.cells
+        for node in ast.walk(cell.tree)
+        if isinstance(node, ast.Assert)
+    }
+    own = [(n, line) for n, line in page.sections if n not in [*CLOSING, DRAWING]]
+    if len(own) not in SECTIONS:
+        yield 1, f"{len(own)} sections, {SECTIONS[0]} to {SECTIONS[-1]} fit the frame"
+    for name, line in own:
+        if name not in asserted:
+            yield line, f"section '{name}' has no assert"
+
+
+def length(page: Page) -> Complaints:
+    """Words, code lines, lines of a cell, columns."""
+    texts = [block for block in page.prose if block.section != DRAWING]
+    count = sum(words(block.text) for block in texts)
+    if count not in PAGE_WORDS:
+        yield 1, f"{count} words, {PAGE_WORDS[0]} to {PAGE_WORDS[-1]} fit the frame"
+    cells = [cell for cell in page.cells if cell.section != DRAWING]
+    count = sum(len(cell.lines) for cell in cells)
+    if count not in CODE_LINES:
+        yield 1, f"{count} lines of code, {CODE_LINES[0]} to {CODE_LINES[-1]} fit"
+    for cell in cells:
+        if len(cell.lines) > CELL_LINES:
+            yield cell.line, f"a cell of {len(cell.lines)} lines, at most {CELL_LINES}"
+    for cell in page.cells:
+        for number, line in enumerate(cell.code.splitlines(), cell.line):
+            if len(line) > COLUMNS:
+                yield number, f"{len(line)} columns of code, at most {COLUMNS}"
+
+
+def figures(page: Page) -> Complaints:
+    """An alt sentence for each figure, and no stray value below it."""
+    for cell in filter(draws, page.cells):
+        calls = cell.calls()
+        made = sum(call in ("plt.subplots", "plt.figure") for call in calls)
+        if sum(call.endswith(".set_label") for call in calls) < made:
+            yield cell.line, 'figure without alt sentence: fig.set_label("….")'
+        if isinstance(cell.tree.body[-1], ast.Expr):
+            line = cell.tree.body[-1].lineno
+            yield line, "a value would show under the figure; assign it: _ = …"
+
+
+def honest(page: Page) -> Complaints:
+    """Nothing hidden but teardown, no silenced warning, public names only."""
+    source = page.path.read_text()
+    hidden = r"# sphinx_gallery_start_ignore\n(.*?)# sphinx_gallery_end_ignore"
+    for match in re.finditer(hidden, source, re.DOTALL):
+        code = [line.strip() for line in match[1].splitlines() if line.strip()]
+        if not all(re.fullmatch(r"\w+\.(close|shutdown)\(\)", line) for line in code):
+            line = source[: match.start()].count("\n") + 1
+            yield line, "hidden code; only .close() and .shutdown() may be hidden"
+    for cell in page.cells:
+        for node in ast.walk(cell.tree):
+            names = []
+            if isinstance(node, ast.Attribute):
+                names = [node.attr]
+            elif isinstance(node, ast.ImportFrom):
+                names = (node.module or "").split(".")
+                names += [alias.name for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names = [part for a in node.names for part in a.name.split(".")]
+            for name in names:
+                if re.match(r"_(?!_)", name):
+                    yield node.lineno, f"private name {name}"
+            if isinstance(node, ast.Call):
+                call, first = ast.unparse(node.func), [*map(ast.unparse, node.args)][:1]
+                if re.search(r"(simplefilter|filterwarnings)$", call) and (
+                    first == ["'ignore'"]
+                ):
+                    yield node.lineno, "a warning is filtered; avoid or explain it"
+
+
+def exercise(page: Page) -> Complaints:
+    """``answer = None`` and ``check(answer)`` close "Try it"; a solution is folded."""
+    cells = [cell for cell in page.cells if cell.section == "Try it"]
+    if not cells or not cells[-1].defines("check"):
+        yield 1, "the last cell of 'Try it' must define check(answer)"
+    if not any("answer = None" in cell.code for cell in cells):
+        yield 1, "'Try it' must start from `answer = None`"
+    if not page.solution():
+        yield 1, "no folded Solution with a python code block"
+
+
+def drawing(page: Page) -> Complaints:
+    """The ribbon in a cell of its own, short enough to read."""
+    for cell in page.cells:
+        if cell.defines("ribbon") != (cell.section == DRAWING):
+            yield cell.line, f"ribbon stands under '{DRAWING}', in a cell of its own"
+        elif cell.defines("ribbon") and len(cell.lines) > RIBBON_LINES:
+            yield cell.line, f"ribbon of {len(cell.lines)} lines, at most 18"
+
+
+def listed(page: Page) -> Complaints:
+    """An entry and a card in the folder's index, and a claims file."""
+    folder, stem = page.path.parent, page.path.stem
+    index = folder / "index.rst"
+    text = index.read_text() if index.exists() else ""
+    if not re.search(rf"^    {re.escape(stem)}$", text, re.MULTILINE):
+        yield 1, f"not in the toctree of {folder.name}/index.rst"
+    label = re.search(r"^\.\. _(tut-[\w-]+):$", page.prose[0].text, re.MULTILINE)
+    if label and f":link: {label[1]}\n" not in text:
+        yield 1, f"no card with `:link: {label[1]}` in {folder.name}/index.rst"
+    claims = folder.parents[1] / "tests" / "claims" / f"{folder.name}_{stem}.toml"
+    if not claims.exists():
+        yield 1, f"no claims file tests/claims/{claims.name}"
+
+
+RULES: list[Callable[[Page], Complaints]] = [
+    opening,
+    early,
+    sections,
+    length,
+    figures,
+    honest,
+    exercise,
+    drawing,
+    listed,
+]
+
+
+def lint(path: Path) -> list[str]:
+    """All complaints about one script, as ``folder/name.py:line: message``."""
+    name = f"tutorials/{path.parent.name}/{path.name}"
+    try:
+        page = Page(path)
+        found = [item for rule in RULES for item in rule(page)]
+    except SyntaxError as error:
+        found = [(error.lineno or 1, f"not Python: {error.msg}")]
+    return [f"{name}:{line}: {message}" for line, message in sorted(found)]
+
+
+def same_ribbon(paths: list[Path]) -> list[str]:
+    """One complaint for each page whose ribbon differs from the first page's."""
+    texts = {}
+    for path in paths:
+        for cell in Page(path).cells:
+            if cell.defines("ribbon"):
+                texts[path] = cell.code.strip()
+    if not texts:
+        return []
+    first = next(iter(texts))
+    return [
+        f"tutorials/{path.parent.name}/{path.name}:1: ribbon differs from {first.name}"
+        for path, text in texts.items()
+        if text != texts[first]
+    ]
+
+
+def main(root: Path = ROOT) -> int:
+    """Lint all tutorials; print complaints; return the exit code."""
+    paths = sorted((root / "tutorials").glob("*/*.py"))
+    found = [line for path in paths for line in lint(path)]
+    found += [] if found else same_ribbon(paths)
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

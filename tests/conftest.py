@@ -1,0 +1,63 @@
+"""What the tests share: the pages, the built site, a place to run scripts."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "build" / "html"
+SCRIPTS = sorted((ROOT / "tutorials").glob("*/*.py"))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test that asks for ``script`` one tutorial after the other."""
+    if "script" in metafunc.fixturenames:
+        ids = [f"{path.parent.name}/{path.stem}" for path in SCRIPTS]
+        metafunc.parametrize("script", SCRIPTS, ids=ids)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a skipped test is a failed run: nobody would look why it was skipped."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and os.environ.get("CI") and reporter.stats.get("skipped"):
+        reporter.write_line("CI: a skipped test fails the run", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(scope="session")
+def site() -> Path:
+    """Folder of the built site, which `make test` builds before the tests."""
+    assert (SITE / "index.html").exists(), "no build/html; run `make html` first"
+    return SITE
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    """Serves files without a line on stderr for each."""
+
+    def log_message(self, *args) -> None:
+        """Say nothing."""
+
+
+class QuietServer(http.server.ThreadingHTTPServer):
+    """Says nothing when a closing tab drops its connections."""
+
+    def handle_error(self, request, client_address) -> None:
+        """The test that asked for the file is the one to complain."""
+
+
+@pytest.fixture(scope="session")
+def served(site: Path):
+    """Address of the built site over http, on loopback."""
+    handler = functools.partial(QuietHandler, directory=str(site))
+    with QuietServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join(timeout=10)
