@@ -44,7 +44,7 @@ lint: environment
 	@$(BIN)/ruff check .
 	@$(BIN)/codespell
 	@$(BIN)/sphinx-lint --enable all --disable line-too-long docs tutorials README.md CONTRIBUTING.md
-	@$(BIN)/yamllint --strict -d "{extends: default, rules: {document-start: disable, truthy: {check-keys: false}}}" .github
+	@$(BIN)/yamllint --strict .yamllint .github
 	@$(BIN)/python docs/_ext/pagelint.py
 
 bench: environment

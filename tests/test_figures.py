@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,6 +11,8 @@ import figures
 import matplotlib.pyplot as plt
 import pytest
 from matplotlib.colors import to_hex
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 from sphinx_gallery.scrapers import ImagePathIterator
 
 
@@ -51,11 +54,7 @@ def test_a_figure_becomes_a_pair_of_one_size(scrape, tmp_path):
     assert figures.size(files["page_001.svg"]) == figures.size(
         files["page_001_dark.svg"]
     )
-    width, height = figures.size(files["page_001.svg"])
-    assert ".. figure-pair:: /images/page_001.svg" in text
-    assert ":dark: /images/page_001_dark.svg" in text
-    assert f":width: {width}\n" in text
-    assert f":height: {height}\n" in text
+    assert ".. figure-pair:: /images/page_001.svg\n    :alt: A line goes up.\n" in text
     assert plt.get_fignums() == []
 
 
@@ -200,3 +199,75 @@ def test_neighbouring_bands_differ_for_colour_blind_readers(sight, mode):
         seen = lab(one, SIGHT[sight]), lab(other, SIGHT[sight])
         distance = sum((a - b) ** 2 for a, b in zip(*seen)) ** 0.5
         assert distance > 0.1, f"{one} and {other} look alike"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """Build a one-page site around ``body``; returns its HTML and its warnings."""
+
+    def build(body: str, **settings) -> tuple[str, str]:
+        source = tmp_path / "source"
+        source.mkdir(exist_ok=True)
+        (source / "index.rst").write_text(f"Title\n=====\n\n{body}\n")
+        warnings = io.StringIO()
+        with docutils_namespace():
+            app = Sphinx(
+                source,
+                None,
+                tmp_path / "out",
+                tmp_path / "doctrees",
+                "html",
+                {"extensions": ["figures"], "html_theme": "basic", **settings},
+                status=None,
+                warning=warnings,
+                freshenv=True,
+            )
+            app.build()
+        return (tmp_path / "out" / "index.html").read_text(), warnings.getvalue()
+
+    return build
+
+
+def test_the_page_gets_two_images_with_size_escaped_alt_and_files(
+    scrape, tmp_path, project
+):
+    draw('A line goes "up" & <on>.')
+    text = scrape()
+    (tmp_path / "images").rename(tmp_path / "source_images")
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source_images").rename(tmp_path / "source" / "images")
+    html, warnings = project(text)
+    assert warnings == ""
+    light = (tmp_path / "source" / "images" / "page_001.svg").read_text()
+    width, height = figures.size(light)
+    for name, mode in (("page_001", "light"), ("page_001_dark", "dark")):
+        (tag,) = re.findall(rf"<img [^>]*only-{mode}[^>]*>", html)
+        assert f'src="_images/{name}.svg"' in tag
+        assert f'width="{width}"' in tag
+        assert f'height="{height}"' in tag
+        assert 'loading="lazy"' in tag
+        assert 'alt="A line goes &quot;up&quot; &amp; &lt;on&gt;."' in tag
+        assert (tmp_path / "out" / "_images" / f"{name}.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (".. figure-pair:: /x.svg\n    :alt: It is.", "no file x.svg with a dark one"),
+        (".. figure-pair:: /x.svg\n    :alt: no stop", "needs an :alt: sentence"),
+        (".. figure-pair:: /x.svg", "needs an :alt: sentence"),
+    ],
+)
+def test_a_pair_that_cannot_be_shown_is_named_with_its_line(project, body, expected):
+    html, warnings = project(body)
+    assert "<img" not in html
+    assert "index.rst:4" in warnings
+    assert expected in warnings
+
+
+def test_a_page_alone_leaves_out_figures_of_pages_that_never_ran(project):
+    html, warnings = project(
+        ".. figure-pair:: /x.svg\n    :alt: It is.", page_alone=True
+    )
+    assert warnings == ""
+    assert "<img" not in html

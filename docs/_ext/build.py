@@ -107,6 +107,7 @@ def run_sphinx(root: Path, page: str | None) -> int:
     if page is not None:
         pattern = re.escape(f"/{page}.py") + "$"
         command += ["-D", f"sphinx_gallery_conf.filename_pattern={pattern}"]
+        command += ["-D", "page_alone=1"]
     command += ["docs", "build/html"]
     with (build / "sphinx.log").open("w") as log:
         process = subprocess.Popen(

@@ -130,20 +130,15 @@ def svg_pair(block, block_vars, gallery_conf) -> str:
         except FigureError as error:
             raise FigureError(f"{where}: {error}") from None
         path.write_text(svg, encoding="utf-8")
-        dark_path = path.with_name(f"{path.stem}_dark.svg")
-        dark_path.write_text(dark_svg, encoding="utf-8")
-        rst.append(directive_text(path, dark_path, alt, svg, gallery_conf["src_dir"]))
+        dark_file(path).write_text(dark_svg, encoding="utf-8")
+        source = path.relative_to(gallery_conf["src_dir"]).as_posix()
+        rst.append(f"\n.. figure-pair:: /{source}\n    :alt: {alt}\n\n")
     return "\n".join(rst)
 
 
-def directive_text(light: Path, dark: Path, alt: str, svg: str, source: str) -> str:
-    """The reStructuredText that puts a light and dark pair on a page."""
-    width, height = size(svg)
-    files = [f"/{p.relative_to(source).as_posix()}" for p in (light, dark)]
-    return (
-        f"\n.. figure-pair:: {files[0]}\n    :dark: {files[1]}\n    :alt: {alt}\n"
-        f"    :width: {width}\n    :height: {height}\n\n"
-    )
+def dark_file(light: Path) -> Path:
+    """Path of the dark file that belongs to a light one."""
+    return light.with_name(f"{light.stem}_dark.svg")
 
 
 class PairImage(nodes.image):
@@ -151,29 +146,32 @@ class PairImage(nodes.image):
 
 
 class FigurePair(SphinxDirective):
-    """``.. figure-pair:: light.svg`` with dark, alt, width and height, all required."""
+    """``.. figure-pair:: /path/light.svg`` with an alt sentence, in two modes.
+
+    Size and dark file are found from the light one. With ``page_alone`` set, other
+    pages may never have run: then a missing figure is left out instead of refused.
+    """
 
     required_arguments = 1
-    option_spec: ClassVar = {
-        "dark": directives.unchanged_required,
-        "alt": directives.unchanged_required,
-        "width": directives.nonnegative_int,
-        "height": directives.nonnegative_int,
-    }
+    option_spec: ClassVar = {"alt": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         """Two images of one size; the theme shows the one that fits the page."""
-        missing = [name for name in self.option_spec if name not in self.options]
-        if missing:
-            raise self.error(f"figure-pair needs :{missing[0]}:")
+        alt = self.options.get("alt", "")
+        if not alt.endswith("."):
+            raise self.error("figure-pair needs an :alt: sentence with a full stop")
+        relative, path = self.env.relfn2path(self.arguments[0])
+        light = Path(path)
+        if not (light.exists() and dark_file(light).exists()):
+            if self.config.page_alone:
+                return []
+            raise self.error(f"figure-pair: no file {relative} with a dark one beside")
+        self.env.note_dependency(relative)
+        px = size(light.read_text(encoding="utf-8"))
         box = nodes.container(classes=["figure-pair"])
-        for uri, mode in ((self.arguments[0], "light"), (self.options["dark"], "dark")):
-            box += PairImage(
-                uri=uri,
-                alt=self.options["alt"],
-                classes=[f"only-{mode}"],
-                px=(self.options["width"], self.options["height"]),
-            )
+        for file, mode in ((light, "light"), (dark_file(light), "dark")):
+            uri = f"/{Path(relative).with_name(file.name).as_posix()}"
+            box += PairImage(uri=uri, alt=alt, classes=[f"only-{mode}"], px=px)
         return [box]
 
 
@@ -202,6 +200,7 @@ def visit_pair_image(self, node: PairImage) -> None:
 
 def setup(app) -> dict:
     """Register the directive and its node."""
+    app.add_config_value("page_alone", False, "env", bool)
     app.add_node(PairImage, html=(visit_pair_image, None))
     app.add_directive("figure-pair", FigurePair)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -84,8 +84,8 @@ def ribbon(ax, td, y=0, x=0):
 # Which trajectory does a step belong to?
 # ---------------------------------------
 #
-# Time runs from left to right. Each band is one **trajectory**: steps that follow each
-# other in the env, starting at a reset. Notice the right edge.
+# Time runs from left to right. Each band is one :term:`trajectory`: steps that follow
+# each other in the env, starting at a reset. Notice the right edge.
 
 fig, ax = plt.subplots(figsize=(5.4, 1.5))
 fig.set_label(
@@ -164,8 +164,8 @@ ends = next_done.nonzero().squeeze(-1)
 assert torch.equal(ends, last_steps[:-1])
 
 # %%
-# "How many episodes are in this batch?" now has two answers. Nine were **completed**;
-# ten were **touched**. Say which one you count.
+# "How many episodes are in this batch?" now has two answers. Nine were
+# :term:`completed`; ten were :term:`touched`. Say which one you count.
 
 completed = next_done.sum().item()
 touched = len(runs)
@@ -228,7 +228,8 @@ assert returns.tolist() == lengths.tolist()
 
 # %%
 # CartPole pays 1 a step, so the sums are the lengths. But one of them is not a return
-# yet: trajectory 9 is still earning. Averaged in, it pulls the score down.
+# yet: trajectory 9 is :term:`in flight` and still earning. Averaged in, it pulls the
+# score down.
 
 finished = returns[ids[ends]]
 print(f"touched   {returns.mean():.1f}")
