@@ -88,7 +88,8 @@ def test_an_unchanged_page_does_not_run_again(root, sphinx, capsys):
     assert sphinx.ran == ["assemble/10_a", "assemble/20_b"]
     assert build.build(root) == []
     assert sphinx.ran == []
-    assert "0 pages run, 2 unchanged; 0.0 s in tutorials" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "pages run: 0, unchanged: 2; 0.0 s in tutorials" in printed
 
 
 @pytest.mark.parametrize(
@@ -169,6 +170,22 @@ def test_a_crash_without_a_verdict_is_a_failure(root, sphinx):
     assert build.build(root) == ["build: Sphinx stopped: no module named x"]
 
 
+def test_a_page_that_ends_sphinx_is_named_whatever_the_exit_code(root, sphinx):
+    sphinx.skipped = ("assemble/10_a", "assemble/20_b")
+    (root / "build").mkdir()
+    (root / "build" / "running").write_text("assemble/20_b")
+    expected = "tutorials/assemble/20_b.py:1: ended the whole build, with exit code"
+    for sphinx.code in (0, 3):
+        assert build.build(root) == [f"{expected} {sphinx.code}"]
+
+
+def test_failure_line_of_a_figure_names_its_lines():
+    text = "Traceback:\nfigures.FigureError: assemble/x.py:7-9: figure without alt"
+    assert build.failure_line("assemble/x", text) == (
+        "tutorials/assemble/x.py:7: figure without alt"
+    )
+
+
 def test_failure_line_names_file_line_and_assert():
     assert build.failure_line("assemble/20_split", TRACEBACK) == (
         "tutorials/assemble/20_split.py:57: AssertionError: "
@@ -183,7 +200,7 @@ def test_failure_line_names_the_page_and_not_the_library():
 
 
 def test_a_page_over_its_limit_is_named_with_the_stuck_line():
-    line = build.crash_line(SPHINX_LOG)
+    line = build.crash_line(1, SPHINX_LOG, "assemble/70_background")
     assert line.startswith(
         "tutorials/assemble/70_background.py:44: over its time limit"
     )

@@ -99,7 +99,8 @@ def run_sphinx(root: Path, page: str | None) -> int:
     """
     build = root / "build"
     build.mkdir(exist_ok=True)
-    for name in ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log"):
+    left = ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log", "running")
+    for name in left:
         (build / name).unlink(missing_ok=True)
     command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going"]
     command += ["-b", "html", "-c", ".", "-d", "build/doctrees"]
@@ -141,24 +142,40 @@ def read_junit(path: Path) -> dict[str, tuple[float, str]]:
 
 def failure_line(page: str, traceback: str) -> str:
     """One line for a failed page: file, line, error, and the text of an assert."""
+    error = traceback.strip().splitlines()[-1]
+    if figure := re.match(
+        rf"figures\.FigureError: {re.escape(page)}\.py:(\d+)-", error
+    ):
+        return f"tutorials/{page}.py:{figure[1]}: {error.split(': ', 2)[2]}"
     frames = re.findall(
         rf'File "[^"]*{re.escape(page)}\.py", line (\d+)[^\n]*\n\s*([^\n]*)', traceback
     )
     line, code = frames[-1] if frames else ("1", "")
-    error = traceback.strip().splitlines()[-1]
     if error == "AssertionError":
         error = f"AssertionError: {code}"
     return f"tutorials/{page}.py:{line}: {error}"
 
 
-def crash_line(log: str) -> str:
-    """One line for a Sphinx that ended without a verdict on its pages."""
+def crash_line(code: int, log: str, running: str) -> str:
+    """One line for a Sphinx that ended without a verdict on its pages.
+
+    Parameters
+    ----------
+    code : int
+        Exit code of Sphinx.
+    log : str
+        What it wrote to stderr.
+    running : str
+        Name of the page that was running when it ended, "" if none was.
+    """
     if "Timeout (" in log:
         stuck = re.findall(r'File "[^"]*/tutorials/(\S+?)\.py", line (\d+)', log)
         if stuck:
             page, line = stuck[-1]
             what = "over its time limit (tutorials/limits.toml)"
             return f"tutorials/{page}.py:{line}: {what}; stack in build/sphinx.log"
+    if running:
+        return f"tutorials/{running}.py:1: ended the whole build, with exit code {code}"
     lines = [line for line in log.splitlines() if line.strip()]
     return f"build: Sphinx stopped: {lines[-1].strip() if lines else 'without a word'}"
 
@@ -250,21 +267,25 @@ def build(root: Path, page: str | None = None) -> list[str]:
     wrong = [failure_line(name, text) for name, text in failures.items()]
     if warnings.exists():
         wrong += warning_lines(warnings.read_text(errors="replace"), root)
-    if code and not wrong:
-        wrong.append(crash_line(log))
+    running = root / "build" / "running"
+    ended = running.read_text() if running.exists() else ""
+    if ended:
+        print()  # its progress line was never finished
+    if ended or (code and not wrong):
+        wrong.append(crash_line(code, log, ended))
     asked = [page] if page else list(scripts)
     wrong += [
         f"tutorials/{name}.py:1: rendered but never run"
         for name in asked
-        if name not in ledger and name not in failures and not code
+        if name not in ledger and name not in failures and not (code or ended)
     ]
 
     inside = sum(seconds for seconds, _ in runs.values())
     outside = time.monotonic() - begin - inside
     raised = limits()[1]
     print(
-        f"{len(runs)} pages run, {remembered} unchanged; {inside:.1f} s in tutorials, "
-        f"{outside:.1f} s outside\nraised limits: "
+        f"pages run: {len(runs)}, unchanged: {remembered}; "
+        f"{inside:.1f} s in tutorials, {outside:.1f} s outside\nraised limits: "
         + (", ".join(f"{name} {s} s" for name, s in raised.items()) or "none")
     )
     return wrong
@@ -284,7 +305,7 @@ def main() -> int:
     for line in wrong:
         print(line, file=sys.stderr)
     if wrong:
-        print(f"{len(wrong)} failures: do not publish build/html", file=sys.stderr)
+        print(f"failures: {len(wrong)}; do not publish build/html", file=sys.stderr)
         return 1
     print(f"open build/html/{f'tutorials/{page}' if page else 'index'}.html")
     return 0

@@ -14,9 +14,13 @@ from pathlib import Path
 
 from figures import STYLE
 
-TUTORIALS = Path(__file__).parents[2] / "tutorials"
+ROOT = Path(__file__).parents[2]
+TUTORIALS = ROOT / "tutorials"
 
-_started: dict[str, float | str] = {}
+#: Holds the name of the page that runs. Left behind only if the page ends Sphinx.
+RUNNING = ROOT / "build" / "running"
+
+_started: dict[str, float] = {}
 
 
 def limits() -> tuple[float, dict[str, float]]:
@@ -41,9 +45,11 @@ def start(gallery_conf: dict, script_vars: dict) -> list[str]:
     """Announce a page and start its clock; returns the page's (empty) arguments."""
     page = page_name(script_vars["src_file"])
     default, raised = limits()
-    _started.update(page=page, time=time.monotonic())
+    _started["time"] = time.monotonic()
+    RUNNING.parent.mkdir(exist_ok=True)
+    RUNNING.write_text(page)
     print(f"  {page} …", end="", file=sys.__stdout__, flush=True)
-    # Ends the build with the stack of the stuck line; build.py names the page.
+    # Ends the build with the stack of the stuck line, which build.py reads.
     faulthandler.dump_traceback_later(
         raised.get(page, default), exit=True, file=sys.__stderr__
     )
@@ -54,9 +60,9 @@ def around(gallery_conf: dict, fname: str, when: str) -> None:
     """Apply the figure style before a page; stop its clock after it."""
     if when == "after" and _started:
         faulthandler.cancel_dump_traceback_later()
-        seconds = time.monotonic() - _started["time"]
+        RUNNING.unlink(missing_ok=True)
+        seconds = time.monotonic() - _started.pop("time")
         print(f" {seconds:.1f} s", file=sys.__stdout__, flush=True)
-        _started.clear()
     # Late import: a build in which no page runs does not pay for it.
     import matplotlib.pyplot as plt
 
