@@ -48,8 +48,8 @@ batch = next(batches)
 print(f"{len(batch)} steps along {batch.names}")
 
 # %%
-# That is the whole promise: ``frames_per_batch`` steps, in the order in which they
-# happened, along one dimension named ``time``.
+# That is the whole promise: ``frames_per_batch`` steps along one dimension, named
+# ``time``.
 
 assert batch.shape == (200,) and batch.names == ["time"]
 
@@ -118,10 +118,14 @@ assert lengths.tolist() == [11, 12, 17, 12, 63, 16, 16, 30, 13, 10]
 # ------------------------
 #
 # A batch is a :class:`~tensordict.TensorDict`: named tensors that share their first
-# dimension. The second is their own. Notice that the action is one-hot: two places, one
-# for each direction.
+# dimension.
 
 print(batch)
+
+# %%
+# The second dimension is their own. Notice that the action has two columns, one for each
+# direction: it is one-hot.
+
 entries = ["observation", "action", "done"]
 sizes = [tuple(batch[key].shape) for key in entries]
 assert sizes == [(200, 4), (200, 2), (200, 1)]
@@ -317,7 +321,7 @@ assert "cannot import name 'SyncDataCollector'" in str(message)
 # * CartPole's entries have 4 (observation), 2 (one-hot action) and 1 (flag) columns.
 # * What the env answered stands under ``next``: observation, reward and three flags.
 # * The reward stands under ``next`` only.
-# * The root ``done`` is never True.
+# * The root ``done`` of a batch is never True.
 # * ``("next", "done")`` is True at the last step of each finished trajectory, and
 #   nowhere else.
 # * Nine trajectories are completed here and ten are touched.
@@ -325,7 +329,7 @@ assert "cannot import name 'SyncDataCollector'" in str(message)
 # * The trajectory goes on in the next batch under the same id.
 # * Its observations join across the edge.
 # * Adding rewards by id gives one sum per trajectory.
-# * A trajectory in flight pulls the mean return down.
+# * Here, the trajectory in flight pulls the mean return down.
 # * ``total_frames`` is rounded up to whole batches.
 # * A collector that will deliver more than ``total_frames`` warns when it is built.
 # * ``SyncDataCollector`` can no longer be imported.
