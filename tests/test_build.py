@@ -56,6 +56,7 @@ def sphinx(root, monkeypatch):
             self.failing: dict[str, str] = {}
             self.skipped: tuple[str, ...] = ()
             self.ran: list[str] = []
+            self.calls = 0
 
         def __call__(self, root: Path, page: str | None) -> int:
             generated = root / build.GENERATED / "assemble"
@@ -74,6 +75,9 @@ def sphinx(root, monkeypatch):
                 else:
                     stamp.write_text("digest")
             ET.ElementTree(suite).write(root / "build" / "gallery-junit.xml")
+            (root / "build" / "html").mkdir(exist_ok=True)
+            (root / "build" / "html" / "index.html").write_text("home")
+            self.calls += 1
             (root / "build" / "sphinx.log").write_text(self.log)
             (root / "build" / "warnings.log").write_text(self.warnings)
             return self.code
@@ -86,10 +90,43 @@ def sphinx(root, monkeypatch):
 def test_an_unchanged_page_does_not_run_again(root, sphinx, capsys):
     assert build.build(root) == []
     assert sphinx.ran == ["assemble/10_a", "assemble/20_b"]
+    (root / "docs" / "index.rst").write_text("Home\n====\n")
     assert build.build(root) == []
     assert sphinx.ran == []
     printed = capsys.readouterr().out
     assert "pages run: 0, unchanged: 2; 0.0 s in tutorials" in printed
+
+
+def test_an_unchanged_site_is_not_built_again(root, sphinx, capsys):
+    for _ in range(2):
+        assert build.build(root) == []
+    assert sphinx.calls == 1
+    assert "nothing has changed; pages: 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", ["docs/index.rst", "tutorials/assemble/index.rst", "tutorials/limits.toml"]
+)
+def test_a_changed_source_builds_again(root, sphinx, name):
+    build.build(root)
+    (root / name).write_text("new")
+    build.build(root)
+    assert sphinx.calls == 2
+
+
+def test_a_site_that_is_gone_or_failed_or_partial_is_built_again(root, sphinx):
+    build.build(root)
+    (root / "build" / "html" / "index.html").unlink()
+    build.build(root)
+    assert sphinx.calls == 2
+    build.build(root, "assemble/10_a")
+    build.build(root)
+    assert sphinx.calls == 4
+    sphinx.code, sphinx.warnings = 1, "docs/index.rst:1: WARNING: bad\n"
+    (root / "docs" / "index.rst").write_text("bad")
+    assert build.build(root) == ["docs/index.rst:1: WARNING: bad"]
+    assert build.build(root) == ["docs/index.rst:1: WARNING: bad"]
+    assert sphinx.calls == 6
 
 
 @pytest.mark.parametrize(
@@ -111,10 +148,10 @@ def test_only_the_changed_page_runs_again(root, sphinx):
 
 def test_a_removed_page_leaves_nothing(root, sphinx):
     build.build(root)
-    (root / "build" / "html").mkdir()
+    (root / "build" / "html" / "20_b.html").write_text("old")
     (root / "tutorials/assemble/20_b.py").unlink()
     build.build(root)
-    assert not (root / "build" / "html").exists()
+    assert not (root / "build" / "html" / "20_b.html").exists()
     assert list(json.loads((root / build.GENERATED / "ledger.json").read_text())) == [
         "assemble/10_a"
     ]
@@ -157,7 +194,7 @@ def test_all_failures_are_reported_and_run_again(root, sphinx):
 
 def test_junit_lists_remembered_pages_with_their_seconds(root, sphinx):
     build.build(root)
-    build.build(root)
+    build.build(root, "assemble/20_b")
     cases = ET.parse(root / "build" / "junit.xml").iter("testcase")
     assert {case.get("name"): case.get("time") for case in cases} == {
         "assemble/10_a": "1.500",

@@ -47,14 +47,31 @@ def pages(root: Path) -> list[Path]:
     return sorted((root / "tutorials").glob("*/*.py"))
 
 
+def digest_of(root: Path, files: list[Path]) -> str:
+    """Digest of names and contents of files, and of the Python that reads them."""
+    digest = hashlib.sha256(sys.version.encode())
+    for file in files:
+        name = file.relative_to(root).as_posix()
+        digest.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
 def shared_key(root: Path) -> str:
     """Digest of all that can change a page's output besides its own text."""
     files = [root / name for name in ("requirements.txt", "constraints.txt", "conf.py")]
-    files += sorted((root / "docs" / "_ext").glob("*.*"))
-    digest = hashlib.sha256(sys.version.encode())
-    for file in files:
-        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return digest.hexdigest()
+    return digest_of(root, files + sorted((root / "docs" / "_ext").glob("*.*")))
+
+
+def site_key(root: Path) -> str:
+    """Digest of all that can change the site."""
+    files = [file for top in ("docs", "tutorials") for file in (root / top).rglob("*")]
+    made = re.compile(rf"{GENERATED}/|.*/__pycache__/")
+    kept = [
+        file
+        for file in sorted(files)
+        if file.is_file() and not made.match(file.relative_to(root).as_posix())
+    ]
+    return shared_key(root) + digest_of(root, kept)
 
 
 def page_key(script: Path, shared: str) -> str:
@@ -102,7 +119,8 @@ def run_sphinx(root: Path, page: str | None) -> int:
     left = ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log", "running")
     for name in left:
         (build / name).unlink(missing_ok=True)
-    command = [sys.executable, "-m", "sphinx", "-q", "-n", "-W", "--keep-going"]
+    # All pages are written (-a): of those that are not, the search index forgets part.
+    command = [sys.executable, "-m", "sphinx", "-a", "-q", "-n", "-W", "--keep-going"]
     command += ["-b", "html", "-c", ".", "-d", "build/doctrees"]
     command += ["-w", "build/warnings.log"]
     if page is not None:
@@ -226,6 +244,41 @@ def write_junit(path: Path, ledger: dict[str, dict], failures: dict[str, str]) -
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
+def judge(root: Path, asked: list[str], ledger: dict[str, dict], code: int) -> list:
+    """One line for each thing that is wrong after a run of Sphinx.
+
+    Parameters
+    ----------
+    root : Path
+        The repository.
+    asked : list of str
+        Pages that must have run, now or before.
+    ledger : dict
+        The runs that passed, by page.
+    code : int
+        Exit code of Sphinx.
+    """
+    build = root / "build"
+    runs = read_junit(build / "gallery-junit.xml")
+    wrong = [failure_line(page, text) for page, (_, text) in runs.items() if text]
+    if (build / "warnings.log").exists():
+        text = (build / "warnings.log").read_text(errors="replace")
+        wrong += warning_lines(text, root)
+    ended = (build / "running").read_text() if (build / "running").exists() else ""
+    if ended:
+        print()  # its progress line was never finished
+    if ended or (code and not wrong):
+        log = (build / "sphinx.log").read_text(errors="replace")
+        wrong.append(crash_line(code, log, ended))
+    if not wrong:
+        wrong = [
+            f"tutorials/{page}.py:1: rendered but never run"
+            for page in asked
+            if page not in ledger
+        ]
+    return wrong
+
+
 def build(root: Path, page: str | None = None) -> list[str]:
     """Build the site, or one page of it; print progress and a summary.
 
@@ -237,7 +290,7 @@ def build(root: Path, page: str | None = None) -> list[str]:
     Raises
     ------
     Failure
-        If there is nothing to build or Sphinx hangs.
+        If there is no such page or Sphinx hangs.
     """
     scripts = {page_name(script): script for script in pages(root)}
     if page is not None and page not in scripts:
@@ -249,12 +302,16 @@ def build(root: Path, page: str | None = None) -> list[str]:
     keys = {name: page_key(script, shared) for name, script in scripts.items()}
     ledger = forget_stale(root, read_ledger(root), keys)
     remembered = len(ledger)
+    site, stamp = site_key(root), root / "build" / "site.key"
+    current = stamp.exists() and stamp.read_text() == site
+    if page is None and current and (root / "build/html/index.html").exists():
+        print(f"nothing has changed; pages: {remembered}")
+        return []
 
     print(f"building {page or 'the site'}", flush=True)
+    stamp.unlink(missing_ok=True)
     code = run_sphinx(root, page)
 
-    log = (root / "build" / "sphinx.log").read_text(errors="replace")
-    warnings = root / "build" / "warnings.log"
     runs = read_junit(root / "build" / "gallery-junit.xml")
     failures = {name: text for name, (_, text) in runs.items() if text}
     for name, (seconds, text) in runs.items():
@@ -263,22 +320,9 @@ def build(root: Path, page: str | None = None) -> list[str]:
     if (root / GENERATED).is_dir():
         (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
     write_junit(root / "build" / "junit.xml", ledger, failures)
-
-    wrong = [failure_line(name, text) for name, text in failures.items()]
-    if warnings.exists():
-        wrong += warning_lines(warnings.read_text(errors="replace"), root)
-    running = root / "build" / "running"
-    ended = running.read_text() if running.exists() else ""
-    if ended:
-        print()  # its progress line was never finished
-    if ended or (code and not wrong):
-        wrong.append(crash_line(code, log, ended))
-    asked = [page] if page else list(scripts)
-    wrong += [
-        f"tutorials/{name}.py:1: rendered but never run"
-        for name in asked
-        if name not in ledger and name not in failures and not (code or ended)
-    ]
+    wrong = judge(root, [page] if page else list(scripts), ledger, code)
+    if not wrong and page is None:
+        stamp.write_text(site)
 
     inside = sum(seconds for seconds, _ in runs.values())
     outside = time.monotonic() - begin - inside

@@ -123,8 +123,8 @@ assert lengths.tolist() == [11, 12, 17, 12, 63, 16, 16, 30, 13, 10]
 print(batch)
 
 # %%
-# The second dimension is their own. Notice that the action has two columns, one for each
-# direction: it is one-hot.
+# The second dimension is their own. Notice that the action has two columns, one for
+# each direction: it is one-hot.
 
 entries = ["observation", "action", "done"]
 sizes = [tuple(batch[key].shape) for key in entries]
