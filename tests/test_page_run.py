@@ -76,6 +76,15 @@ def test_the_limits_of_the_site_are_readable():
     assert all(seconds > default for seconds in raised.values())
 
 
+@pytest.mark.parametrize("text", ["default = ", "default = 60", None])
+def test_broken_limits_give_one_line(repository, text):
+    file = repository / "tutorials" / "limits.toml"
+    file.unlink() if text is None else file.write_text(text)
+    with pytest.raises(ValueError, match=r"^tutorials/limits\.toml: ") as caught:
+        page_run.limits()
+    assert "\n" not in str(caught.value)
+
+
 HANG = """
 import sys
 import page_run
@@ -84,8 +93,7 @@ page_run.TUTORIALS = page_run.RUNNING = Path(sys.argv[1])
 page_run.limits = lambda: (0.5, {})
 page_run.RUNNING = Path(sys.argv[1]) / "running"
 page_run.start({}, {"src_file": "/x/assemble/10_a.py"})
-while True:
-    pass
+while True: pass  # one line, so that it is known where the page hangs
 """
 
 
@@ -99,5 +107,5 @@ def test_a_page_that_hangs_ends_with_its_stack(tmp_path):
     )
     assert done.returncode == 1
     assert "Timeout (0:00:00.5" in done.stderr
-    assert 'File "<string>", line 9' in done.stderr
+    assert 'File "<string>", line 9 in <module>' in done.stderr
     assert (tmp_path / "running").read_text() == "assemble/10_a"

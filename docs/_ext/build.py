@@ -291,12 +291,15 @@ def build(root: Path, page: str | None = None) -> list[str]:
     ------
     Failure
         If there is no such page or Sphinx hangs.
+    ValueError
+        If ``tutorials/limits.toml`` is broken.
     """
     scripts = {page_name(script): script for script in pages(root)}
     if page is not None and page not in scripts:
         raise Failure(
             f"build: no page tutorials/{page}.py; there is {', '.join(scripts)}"
         )
+    raised = limits()[1]
     begin = time.monotonic()
     shared = shared_key(root)
     keys = {name: page_key(script, shared) for name, script in scripts.items()}
@@ -326,7 +329,6 @@ def build(root: Path, page: str | None = None) -> list[str]:
 
     inside = sum(seconds for seconds, _ in runs.values())
     outside = time.monotonic() - begin - inside
-    raised = limits()[1]
     print(
         f"pages run: {len(runs)}, unchanged: {remembered}; "
         f"{inside:.1f} s in tutorials, {outside:.1f} s outside\nraised limits: "
@@ -343,7 +345,7 @@ def main() -> int:
     page = arguments.page and arguments.page.removesuffix(".py")
     try:
         wrong = build(ROOT, page and page.removeprefix("tutorials/"))
-    except Failure as failure:
+    except (Failure, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 2
     for line in wrong:

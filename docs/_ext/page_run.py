@@ -28,11 +28,14 @@ def limits() -> tuple[float, dict[str, float]]:
 
     Raises
     ------
-    tomllib.TOMLDecodeError, KeyError
-        If ``tutorials/limits.toml`` is broken.
+    ValueError
+        If ``tutorials/limits.toml`` is broken, in one line.
     """
-    table = tomllib.loads((TUTORIALS / "limits.toml").read_text())
-    return table["default"], table["raised"]
+    try:
+        table = tomllib.loads((TUTORIALS / "limits.toml").read_text())
+        return table["default"], table["raised"]
+    except (OSError, KeyError, tomllib.TOMLDecodeError) as error:
+        raise ValueError(f"tutorials/limits.toml: {error!r}") from None
 
 
 def page_name(script: str | Path) -> str:
