@@ -24,8 +24,11 @@ SECONDS = 15_000  # ms that a page may take to do what it is asked
 @pytest.fixture(scope="session")
 def chromium():
     """One headless browser for all tests."""
-    with sync_playwright() as playwright:
+    try:
         executable = browser.chromium()
+    except browser.NoBrowserError as error:
+        pytest.fail(str(error), pytrace=False)
+    with sync_playwright() as playwright:
         process = playwright.chromium.launch(
             executable_path=executable, args=browser.FLAGS
         )

@@ -315,7 +315,8 @@ assert "cannot import name 'SyncDataCollector'" in str(message)
 # What you can rely on
 # --------------------
 #
-# * A batch holds exactly ``frames_per_batch`` steps, along a dimension named ``time``.
+# * From one env, a batch holds exactly ``frames_per_batch`` steps, along a dimension
+#   named ``time``.
 # * Trajectories of one env stand one after the other; no other step interrupts them.
 # * The same seeds give the same trajectories.
 # * CartPole's entries have 4 (observation), 2 (one-hot action) and 1 (flag) columns.
