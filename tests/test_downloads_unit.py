@@ -13,14 +13,12 @@ import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 
+import downloads
 import nbformat
 import pytest
 from sphinx.errors import ExtensionError
 
-EXT = Path(__file__).parents[1] / "docs" / "_ext"
-sys.path.insert(0, str(EXT))
-
-import downloads  # noqa: E402
+EXT = Path(downloads.__file__).parent
 
 TARGETS = {
     "tut-count": ("Count", "gallery/count.html#tut-count"),

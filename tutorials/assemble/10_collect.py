@@ -137,7 +137,7 @@ assert sizes == [(200, 4), (200, 2), (200, 1)]
 answered = batch["next"].keys()
 flags = {"done", "terminated", "truncated"}
 assert set(answered) == {"observation", "reward"} | flags
-assert "reward" not in batch.keys()
+assert "reward" not in batch
 
 # %%
 # Where does an episode end?
