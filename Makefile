@@ -12,13 +12,17 @@ BIN := .venv/bin
 ENVIRONMENT := docs/_ext/environment.py .venv
 endif
 
-.PHONY: help environment html serve test lint bench constraints clean
+# What sphinx-lint reads: hand-written text, not what the build makes of it.
+PROSE := docs/index.rst docs/reference tutorials README.md CONTRIBUTING.md AGENTS.md
+
+.PHONY: help environment html serve test lint format bench constraints clean
 
 help:
 	@echo "make html [PAGE=assemble/10_collect]  run the tutorials, build build/html"
 	@echo "make serve [PORT=8000]                build, then show the site on loopback"
 	@echo "make test                             build, then run every check of a pull request"
 	@echo "make lint                             format, spelling, markup and page frame"
+	@echo "make format                           format the code, mend what can be mended"
 	@echo "make bench                            measure; writes benchmarks/results"
 	@echo "make constraints                      resolve requirements.txt into constraints.txt"
 	@echo "make clean                            remove what the build made"
@@ -40,12 +44,17 @@ test: html
 	@$(BIN)/python -m pytest $(TESTS)
 
 lint: environment
-	@$(BIN)/ruff format --check .
-	@$(BIN)/ruff check .
-	@$(BIN)/codespell
-	@$(BIN)/sphinx-lint --enable all --disable line-too-long docs tutorials README.md CONTRIBUTING.md
-	@$(BIN)/yamllint --strict .yamllint .github
-	@$(BIN)/python docs/_ext/pagelint.py
+	@status=0; \
+	$(BIN)/ruff format --check . || { status=1; echo "run: make format"; }; \
+	$(BIN)/ruff check . || status=1; \
+	$(BIN)/codespell || status=1; \
+	$(BIN)/sphinx-lint --enable all --disable line-too-long $(PROSE) || status=1; \
+	$(BIN)/yamllint --strict .yamllint .github || status=1; \
+	$(BIN)/python docs/_ext/pagelint.py || status=1; \
+	exit $$status
+
+format: environment
+	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
 
 bench: environment
 	@$(BIN)/python benchmarks/build.py

@@ -60,11 +60,13 @@ def sphinx(root, monkeypatch):
 
         def __call__(self, root: Path, page: str | None) -> int:
             generated = root / build.GENERATED / "assemble"
-            generated.mkdir(parents=True, exist_ok=True)
+            (generated / "images" / "thumb").mkdir(parents=True, exist_ok=True)
             (root / "build").mkdir(exist_ok=True)
             suite, self.ran = ET.Element("testsuite"), []
             for script in build.pages(root):
                 name, stamp = build.page_name(script), generated / f"{script.name}.md5"
+                (generated / script.name).write_text(script.read_text())
+                (generated / f"images/sphx_glr_{script.stem}_001.svg").write_text("x")
                 if name in self.skipped or (page and name != page) or stamp.exists():
                     continue
                 self.ran.append(name)
@@ -151,7 +153,10 @@ def test_a_removed_page_leaves_nothing(root, sphinx):
     (root / "build" / "html" / "20_b.html").write_text("old")
     (root / "tutorials/assemble/20_b.py").unlink()
     build.build(root)
+    assert sphinx.ran == [], "the other page must not run again"
     assert not (root / "build" / "html" / "20_b.html").exists()
+    assert list((root / build.GENERATED).rglob("*20_b*")) == []
+    assert len(list((root / build.GENERATED).rglob("*10_a*"))) == 3
     assert list(json.loads((root / build.GENERATED / "ledger.json").read_text())) == [
         "assemble/10_a"
     ]
@@ -162,9 +167,20 @@ def test_a_page_that_was_rendered_but_not_run_fails(root, sphinx):
     assert build.build(root) == ["tutorials/assemble/20_b.py:1: rendered but never run"]
 
 
-def test_one_page_alone(root, sphinx):
+@pytest.mark.parametrize("name", ["assemble/20_b", "tutorials/assemble/20_b.py"])
+def test_a_page_may_be_named_by_its_path(root, sphinx, monkeypatch, capsys, name):
+    monkeypatch.setattr(build, "ROOT", root)
+    monkeypatch.setattr(build.sys, "argv", ["build.py", "--page", name])
+    assert build.main() == 0
+    assert capsys.readouterr().out.endswith(
+        "open build/html/tutorials/assemble/20_b.html\n"
+    )
+
+
+def test_one_page_alone(root, sphinx, capsys):
     assert build.build(root, "assemble/20_b") == []
     assert sphinx.ran == ["assemble/20_b"]
+    assert "only one page ran: assemble/10_a\n" in capsys.readouterr().out
     assert build.build(root) == []
     assert sphinx.ran == ["assemble/10_a"]
 
@@ -190,6 +206,9 @@ def test_all_failures_are_reported_and_run_again(root, sphinx):
     assert build.build(root) == expected
     cases = ET.parse(root / "build" / "junit.xml").getroot()
     assert (cases.get("tests"), cases.get("failures")) == ("2", "2")
+    messages = [failure.get("message") for failure in cases.iter("failure")]
+    assert messages == expected
+    assert [case.get("time") for case in cases] == ["1.500", "1.500"]
 
 
 def test_junit_lists_remembered_pages_with_their_seconds(root, sphinx):
@@ -253,12 +272,15 @@ def test_warnings_point_at_the_script(root):
         f"{page}:6: \x1b[31mWARNING: target not found: x [ref.ref]\x1b[39m\n"
         f"{root}/docs/index.rst:3: WARNING: title too short\n"
         f"{root}/docs/tutorials/assemble/index.rst:4: WARNING: no such label\n"
+        f"{page}: WARNING: document isn't included in any toctree [toc.x]\n"
         "WARNING: \n\n../tutorials/assemble/10_a.py unexpectedly failed:\n"
     )
     assert build.warning_lines(text, root) == [
         "tutorials/assemble/10_a.py:41: WARNING: target not found: x [ref.ref]",
         "docs/index.rst:3: WARNING: title too short",
         "tutorials/assemble/index.rst:4: WARNING: no such label",
+        "tutorials/assemble/10_a.py:1: WARNING: document isn't included in any toctree "
+        "[toc.x]; list it in the index.rst of its folder",
     ]
 
 

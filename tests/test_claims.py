@@ -26,8 +26,11 @@ def every_claim() -> list:
 
 
 def test_bullets_asserts_and_mutations_match(script):
-    page = Page(script)
-    assert claims.mismatches(page, claims.read(claims_file(script))) == []
+    file = claims_file(script)
+    if not file.exists():
+        pytest.fail(f"no claims file tests/claims/{file.name}", pytrace=False)
+    if found := claims.mismatches(Page(script), claims.read(file)):
+        pytest.fail("\n".join(found), pytrace=False)
 
 
 def test_no_claims_file_without_a_page():
@@ -37,7 +40,8 @@ def test_no_claims_file_without_a_page():
 
 @pytest.mark.parametrize(("path", "claim"), every_claim())
 def test_assert_fails_when_the_claim_is_false(path, claim, tmp_path):
-    assert claims.verdict(Page(path), claim, tmp_path) == ""
+    if said := claims.verdict(Page(path), claim, tmp_path):
+        pytest.fail(f"{claim.says}\n{said}", pytrace=False)
 
 
 # -- The harness itself ----------------------------------------------------------------

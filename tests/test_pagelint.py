@@ -154,6 +154,13 @@ def test_a_ribbon_of_its_own_is_named(path):
     ]
 
 
+def test_claims_without_a_page_are_named(path, capsys):
+    (path.parents[2] / "tests/claims/assemble_99_gone.toml").write_text("")
+    assert pagelint.main(path.parents[2]) == 1
+    expected = "tests/claims/assemble_99_gone.toml:1: claims of a page that does not"
+    assert expected in capsys.readouterr().err
+
+
 def test_no_tutorials_is_a_failure(tmp_path):
     (tmp_path / "tutorials").mkdir()
     assert pagelint.main(tmp_path) == 1

@@ -56,8 +56,8 @@ def test_page_is_on_the_site_with_its_outputs(script, site):
 def test_page_is_in_the_tutorial_index_and_the_navigation(script, site):
     folder, stem = script.parent.name, script.stem
     index = (site / f"tutorials/{folder}/index.html").read_text()
-    article = index.split('class="bd-article"')[1]
-    assert f'href="{stem}.html"' in article
+    article = index.split('class="bd-article"')[1].split("</article>")[0]
+    assert re.search(rf'href="{stem}\.html[#"]', article)
     home = (site / "tutorials/index.html").read_text()
     assert re.search(rf'href="{folder}/{stem}\.html', home)
 
@@ -68,6 +68,13 @@ def test_no_page_shows_a_time_an_address_or_a_path(script, site):
     assert "Total running time" not in text
     assert not re.search(r"0x[0-9a-f]{8,}", text)
     assert str(ROOT) not in text
+
+
+def test_no_page_shows_a_warning(script, site):
+    html = (site / f"tutorials/{script.parent.name}/{script.stem}.html").read_text()
+    outputs = re.findall(r"sphx-glr-script-out.*?</pre>", html, re.DOTALL)
+    assert outputs
+    assert [text for text in outputs if re.search(r"\w+Warning: ", text)] == []
 
 
 def test_script_runs_alone(script, tmp_path):

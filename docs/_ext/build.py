@@ -35,7 +35,13 @@ ENVIRONMENT = {
 }
 
 
-_GENERATED = re.compile(rf"^{GENERATED}/(\S+)\.rst:(\d+)")
+_GENERATED = re.compile(rf"^{GENERATED}/(\S+?)\.rst(?::(\d+))?(?=:)")
+
+#: What to do about a warning whose text does not say it.
+HINTS = {
+    "isn't included in any toctree": "list it in the index.rst of its folder",
+    "term not in glossary": "add it to docs/reference/glossary.rst",
+}
 
 
 class Failure(Exception):
@@ -91,15 +97,19 @@ def forget_stale(root: Path, ledger: dict[str, dict], keys: dict[str, str]) -> d
     """Drop what no longer holds: from the ledger, and from sphinx-gallery's cache.
 
     sphinx-gallery compares a page's own text only. Without its ``.md5`` file a page
-    runs again. Generated files of a page that is gone would stay on the site, so then
-    all of them are made anew.
+    runs again. Nothing of a page that is gone may stay on the site.
     """
     generated = root / GENERATED
-    if set(ledger) - set(keys):
-        shutil.rmtree(generated, ignore_errors=True)
-        shutil.rmtree(root / "build" / "html", ignore_errors=True)
-        return {}
-    kept = {page: run for page, run in ledger.items() if run["key"] == keys[page]}
+    scripts = list(generated.glob("*/*.py"))
+    for script in scripts:
+        if page_name(script) not in keys:
+            for file in script.parent.glob(f"{script.stem}.*"):
+                file.unlink()
+            for file in script.parent.glob(f"images/**/sphx_glr_{script.stem}_*"):
+                file.unlink()
+            for name in ("html", "doctrees"):
+                shutil.rmtree(root / "build" / name, ignore_errors=True)
+    kept = {page: run for page, run in ledger.items() if run["key"] == keys.get(page)}
     for stamp in generated.glob("*/*.py.md5"):
         if page_name(stamp.with_suffix("")) not in kept:
             stamp.unlink()
@@ -207,13 +217,15 @@ def warning_lines(text: str, root: Path) -> list[str]:
     for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
         if re.search(r"(WARNING|ERROR|CRITICAL): ", line) and line[-1] not in " :":
             line = line.replace(f"{root}/", "")
-            lines.append(_GENERATED.sub(lambda m: script_place(root, m), line))
+            line = _GENERATED.sub(lambda m: script_place(root, m), line)
+            hints = [hint for text, hint in HINTS.items() if text in line]
+            lines.append("; ".join([line, *hints]))
     return lines
 
 
 def script_place(root: Path, match: re.Match) -> str:
     """Turn a line of a generated page into the line of its script."""
-    page, line = match[1], int(match[2])
+    page, line = match[1], int(match[2] or 1)
     script = root / "tutorials" / f"{page}.py"
     if not script.exists():
         return f"tutorials/{page}.rst:{line}"  # a hand-written index, copied
@@ -227,20 +239,31 @@ def script_place(root: Path, match: re.Match) -> str:
     return f"tutorials/{page}.py:1"
 
 
-def write_junit(path: Path, ledger: dict[str, dict], failures: dict[str, str]) -> None:
-    """Write one test case per page of the site, run now or remembered."""
+def write_junit(path: Path, ledger: dict[str, dict], runs: dict) -> None:
+    """Write one test case per page of the site, run now or remembered.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    ledger : dict
+        The runs that passed, by page.
+    runs : dict
+        What `read_junit` says of this build.
+    """
     suite = ET.Element("testsuite", name="tutorials")
-    names = sorted(ledger.keys() | failures.keys())
+    names = sorted(ledger.keys() | runs.keys())
     for page in names:
-        seconds = ledger.get(page, {}).get("seconds", 0.0)
+        passed = ledger.get(page, {}).get("seconds", 0.0), ""
+        seconds, text = runs.get(page, passed)
         case = ET.SubElement(
             suite, "testcase", classname="tutorials", name=page, time=f"{seconds:.3f}"
         )
-        if page in failures:
-            line = failures[page].splitlines()[0]
-            ET.SubElement(case, "failure", message=line).text = failures[page]
+        if text:
+            line = failure_line(page, text)
+            ET.SubElement(case, "failure", message=line).text = text
     suite.set("tests", str(len(names)))
-    suite.set("failures", str(len(failures)))
+    suite.set("failures", str(sum(1 for _ in suite.iter("failure"))))
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
@@ -316,13 +339,12 @@ def build(root: Path, page: str | None = None) -> list[str]:
     code = run_sphinx(root, page)
 
     runs = read_junit(root / "build" / "gallery-junit.xml")
-    failures = {name: text for name, (_, text) in runs.items() if text}
     for name, (seconds, text) in runs.items():
         if not text:
             ledger[name] = {"key": keys[name], "seconds": round(seconds, 3)}
     if (root / GENERATED).is_dir():
         (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
-    write_junit(root / "build" / "junit.xml", ledger, failures)
+    write_junit(root / "build" / "junit.xml", ledger, runs)
     wrong = judge(root, [page] if page else list(scripts), ledger, code)
     if not wrong and page is None:
         stamp.write_text(site)
@@ -334,6 +356,8 @@ def build(root: Path, page: str | None = None) -> list[str]:
         f"{inside:.1f} s in tutorials, {outside:.1f} s outside\nraised limits: "
         + (", ".join(f"{name} {s} s" for name, s in raised.items()) or "none")
     )
+    if page is not None and (bare := sorted(scripts.keys() - ledger.keys() - {page})):
+        print(f"shown without their outputs, as only one page ran: {', '.join(bare)}")
     return wrong
 
 
@@ -342,9 +366,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--page", help="build and run this page alone: folder/stem")
     arguments = parser.parse_args()
-    page = arguments.page and arguments.page.removesuffix(".py")
+    page = arguments.page
+    if page is not None:
+        page = page.removesuffix(".py").removeprefix("tutorials/")
     try:
-        wrong = build(ROOT, page and page.removeprefix("tutorials/"))
+        wrong = build(ROOT, page)
     except (Failure, ValueError) as failure:
         print(failure, file=sys.stderr)
         return 2

@@ -240,10 +240,22 @@ def same_ribbon(paths: list[Path]) -> list[str]:
     ]
 
 
+def orphans(root: Path, paths: list[Path]) -> list[str]:
+    """One complaint for each claims file whose page is gone."""
+    pages = {f"{path.parent.name}_{path.stem}" for path in paths}
+    files = sorted((root / "tests" / "claims").glob("*.toml"))
+    return [
+        f"tests/claims/{file.name}:1: claims of a page that does not exist"
+        for file in files
+        if file.stem not in pages
+    ]
+
+
 def main(root: Path = ROOT) -> int:
     """Lint all tutorials; print complaints; return the exit code."""
     paths = sorted((root / "tutorials").glob("*/*.py"))
     found = [line for path in paths for line in lint(path)]
+    found += orphans(root, paths)
     found += [] if found else same_ribbon(paths)
     for line in found:
         print(line, file=sys.stderr)
