@@ -224,6 +224,12 @@ def test_junit_lists_remembered_pages_with_their_seconds(root, sphinx):
 def test_a_crash_without_a_verdict_is_a_failure(root, sphinx):
     sphinx.code, sphinx.log = 2, "Extension error:\nno module named x\n\n"
     assert build.build(root) == ["build: Sphinx stopped: no module named x"]
+    sphinx.log = (
+        "Traceback\n\n  sphinx.errors.ExtensionError: no header\n\nPlease report"
+    )
+    assert build.build(root) == [
+        "build: Sphinx stopped: sphinx.errors.ExtensionError: no header"
+    ]
 
 
 def test_a_page_that_ends_sphinx_is_named_whatever_the_exit_code(root, sphinx):

@@ -204,8 +204,10 @@ def crash_line(code: int, log: str, running: str) -> str:
             return f"tutorials/{page}.py:{line}: {what}; stack in build/sphinx.log"
     if running:
         return f"tutorials/{running}.py:1: ended the whole build, with exit code {code}"
-    lines = [line for line in log.splitlines() if line.strip()]
-    return f"build: Sphinx stopped: {lines[-1].strip() if lines else 'without a word'}"
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    last = [*lines[-1:], *errors[-1:]] or ["without a word"]
+    return f"build: Sphinx stopped: {last[-1]}"
 
 
 def warning_lines(text: str, root: Path) -> list[str]:
