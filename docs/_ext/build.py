@@ -107,8 +107,7 @@ def forget_stale(root: Path, ledger: dict[str, dict], keys: dict[str, str]) -> d
                 file.unlink()
             for file in script.parent.glob(f"images/**/sphx_glr_{script.stem}_*"):
                 file.unlink()
-            for name in ("html", "doctrees"):
-                shutil.rmtree(root / "build" / name, ignore_errors=True)
+            shutil.rmtree(root / "build" / "doctrees", ignore_errors=True)
     kept = {page: run for page, run in ledger.items() if run["key"] == keys.get(page)}
     for stamp in generated.glob("*/*.py.md5"):
         if page_name(stamp.with_suffix("")) not in kept:
@@ -126,6 +125,7 @@ def run_sphinx(root: Path, page: str | None) -> int:
     """
     build = root / "build"
     build.mkdir(exist_ok=True)
+    shutil.rmtree(build / "html", ignore_errors=True)  # nothing of an earlier site
     left = ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log", "running")
     for name in left:
         (build / name).unlink(missing_ok=True)
@@ -339,6 +339,8 @@ def build(root: Path, page: str | None = None) -> list[str]:
     print(f"building {page or 'the site'}", flush=True)
     stamp.unlink(missing_ok=True)
     code = run_sphinx(root, page)
+    # A digest that depends on where the packages lie, for builds that continue.
+    (root / "build" / "html" / ".buildinfo").unlink(missing_ok=True)
 
     runs = read_junit(root / "build" / "gallery-junit.xml")
     for name, (seconds, text) in runs.items():
