@@ -47,7 +47,8 @@ def build(root: Path, *arguments: str) -> tuple[float, float]:
     )
     seconds = time.perf_counter() - begin
     outside = re.search(r"([\d.]+) s outside", done.stdout)
-    if done.returncode:
+    idle = "nothing has changed" in done.stdout
+    if done.returncode or not (outside or idle):
         raise SystemExit(f"bench: the build failed: {done.stderr.strip()}")
     return seconds, float(outside[1]) if outside else 0.0
 

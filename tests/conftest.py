@@ -9,17 +9,17 @@ import threading
 from pathlib import Path
 
 import pytest
+from page_run import page_name, pages
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "html"
-SCRIPTS = sorted((ROOT / "tutorials").glob("*/*.py"))
+SCRIPTS = pages(ROOT)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test that asks for ``script`` one tutorial after the other."""
     if "script" in metafunc.fixturenames:
-        ids = [f"{path.parent.name}/{path.stem}" for path in SCRIPTS]
-        metafunc.parametrize("script", SCRIPTS, ids=ids)
+        metafunc.parametrize("script", SCRIPTS, ids=map(page_name, SCRIPTS))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -305,4 +307,13 @@ def test_a_sphinx_that_hangs_is_ended_with_its_children(root, monkeypatch):
     with pytest.raises(build.Failure, match=r"did not end within 1\.0 s"):
         build.run_sphinx(root, None)
     child = int((root / "child").read_text())
-    assert not psutil.pid_exists(child) or psutil.Process(child).status() == "zombie"
+
+    def is_running() -> bool:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            return psutil.Process(child).status() != psutil.STATUS_ZOMBIE
+        return False
+
+    deadline = time.monotonic() + 10  # a kill takes a moment to arrive
+    while is_running() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_running()

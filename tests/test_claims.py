@@ -7,18 +7,20 @@ from pathlib import Path
 import claims
 import pytest
 from conftest import SCRIPTS
+from page_run import page_name
+from pagelint import claims_name
 from pageparts import Page
 
 
 def claims_file(script: Path) -> Path:
     """The claims file of a page."""
-    return claims.FOLDER / f"{script.parent.name}_{script.stem}.toml"
+    return claims.FOLDER / claims_name(script)
 
 
 def every_claim() -> list:
     """One parameter set for each claim of each page."""
     return [
-        pytest.param(script, claim, id=f"{script.parent.name}/{script.stem}-{number}")
+        pytest.param(script, claim, id=f"{page_name(script)}-{number}")
         for script in SCRIPTS
         if claims_file(script).exists()
         for number, claim in enumerate(claims.read(claims_file(script)), 1)

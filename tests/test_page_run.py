@@ -89,7 +89,6 @@ HANG = """
 import sys
 import page_run
 from pathlib import Path
-page_run.TUTORIALS = page_run.RUNNING = Path(sys.argv[1])
 page_run.limits = lambda: (0.5, {})
 page_run.RUNNING = Path(sys.argv[1]) / "running"
 page_run.start({}, {"src_file": "/x/assemble/10_a.py"})
@@ -107,5 +106,5 @@ def test_a_page_that_hangs_ends_with_its_stack(tmp_path):
     )
     assert done.returncode == 1
     assert "Timeout (0:00:00.5" in done.stderr
-    assert 'File "<string>", line 9 in <module>' in done.stderr
+    assert 'File "<string>", line 8 in <module>' in done.stderr
     assert (tmp_path / "running").read_text() == "assemble/10_a"

@@ -14,6 +14,7 @@ import nbformat
 import pagelint
 import pytest
 from conftest import ROOT, SCRIPTS
+from page_run import page_name
 from pageparts import Page
 from running import DEADLINE, run
 
@@ -21,6 +22,11 @@ from running import DEADLINE, run
 def folder_of(script: Path) -> Path:
     """Folder of the generated page and its downloads."""
     return ROOT / "docs" / "tutorials" / script.parent.name
+
+
+def html_of(script: Path, site: Path) -> str:
+    """The built page of a script."""
+    return (site / "tutorials" / f"{page_name(script)}.html").read_text()
 
 
 def test_there_are_tutorials():
@@ -40,13 +46,13 @@ def test_page_ran(script):
         case.get("name"): case
         for case in ET.parse(ROOT / "build/junit.xml").iter("testcase")
     }
-    case = cases[f"{script.parent.name}/{script.stem}"]
+    case = cases[page_name(script)]
     assert case.find("failure") is None
     assert float(case.get("time")) > 0
 
 
 def test_page_is_on_the_site_with_its_outputs(script, site):
-    html = (site / f"tutorials/{script.parent.name}/{script.stem}.html").read_text()
+    html = html_of(script, site)
     assert "sphx-glr-script-out" in html
     figures = sum("fig.set_label(" in cell.code for cell in Page(script).cells)
     assert html.count('class="only-light"') == figures
@@ -63,7 +69,7 @@ def test_page_is_in_the_tutorial_index_and_the_navigation(script, site):
 
 
 def test_no_page_shows_a_time_an_address_or_a_path(script, site):
-    html = (site / f"tutorials/{script.parent.name}/{script.stem}.html").read_text()
+    html = html_of(script, site)
     text = re.sub(r"<[^>]*>", "", html)
     assert "Total running time" not in text
     assert not re.search(r"0x[0-9a-f]{8,}", text)
@@ -71,7 +77,7 @@ def test_no_page_shows_a_time_an_address_or_a_path(script, site):
 
 
 def test_no_page_shows_a_warning(script, site):
-    html = (site / f"tutorials/{script.parent.name}/{script.stem}.html").read_text()
+    html = html_of(script, site)
     outputs = re.findall(r"sphx-glr-script-out.*?</pre>", html, re.DOTALL)
     assert outputs
     assert [text for text in outputs if re.search(r"\w+Warning: ", text)] == []

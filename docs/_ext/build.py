@@ -22,10 +22,11 @@ import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from page_run import limits, page_name
+from page_run import limits, page_name, pages
 
 ROOT = Path(__file__).parents[2]
 GENERATED = "docs/tutorials"
+SETTINGS = ("requirements.txt", "constraints.txt", "conf.py")
 DEADLINE = 45 * 60  # seconds for one run of Sphinx, under the 60 minutes of CI
 
 #: For Sphinx and for the workers of its gallery, which never read conf.py.
@@ -48,11 +49,6 @@ class Failure(Exception):
     """One clear line about what is wrong and where."""
 
 
-def pages(root: Path) -> list[Path]:
-    """The tutorial scripts of the repository, in the order of the site."""
-    return sorted((root / "tutorials").glob("*/*.py"))
-
-
 def digest_of(root: Path, files: list[Path]) -> str:
     """Digest of names and contents of files, and of the Python that reads them."""
     digest = hashlib.sha256(sys.version.encode())
@@ -64,20 +60,18 @@ def digest_of(root: Path, files: list[Path]) -> str:
 
 def shared_key(root: Path) -> str:
     """Digest of all that can change a page's output besides its own text."""
-    files = [root / name for name in ("requirements.txt", "constraints.txt", "conf.py")]
+    files = [root / name for name in SETTINGS]
     return digest_of(root, files + sorted((root / "docs" / "_ext").glob("*.*")))
 
 
 def site_key(root: Path) -> str:
     """Digest of all that can change the site."""
-    files = [file for top in ("docs", "tutorials") for file in (root / top).rglob("*")]
+    files = [root / name for name in SETTINGS]
     made = re.compile(rf"{GENERATED}/|.*/__pycache__/")
-    kept = [
-        file
-        for file in sorted(files)
-        if file.is_file() and not made.match(file.relative_to(root).as_posix())
-    ]
-    return shared_key(root) + digest_of(root, kept)
+    for file in sorted([*root.glob("docs/**/*"), *root.glob("tutorials/**/*")]):
+        if file.is_file() and not made.match(file.relative_to(root).as_posix()):
+            files.append(file)
+    return digest_of(root, files)
 
 
 def page_key(script: Path, shared: str) -> str:
@@ -100,14 +94,13 @@ def forget_stale(root: Path, ledger: dict[str, dict], keys: dict[str, str]) -> d
     runs again. Nothing of a page that is gone may stay on the site.
     """
     generated = root / GENERATED
-    scripts = list(generated.glob("*/*.py"))
-    for script in scripts:
-        if page_name(script) not in keys:
-            for file in script.parent.glob(f"{script.stem}.*"):
+    gone = [file for file in generated.glob("*/*.py") if page_name(file) not in keys]
+    for script in gone:
+        for pattern in ("{}.*", "images/**/sphx_glr_{}_*"):
+            for file in script.parent.glob(pattern.format(script.stem)):
                 file.unlink()
-            for file in script.parent.glob(f"images/**/sphx_glr_{script.stem}_*"):
-                file.unlink()
-            shutil.rmtree(root / "build" / "doctrees", ignore_errors=True)
+    if gone:
+        shutil.rmtree(root / "build" / "doctrees", ignore_errors=True)
     kept = {page: run for page, run in ledger.items() if run["key"] == keys.get(page)}
     for stamp in generated.glob("*/*.py.md5"):
         if page_name(stamp.with_suffix("")) not in kept:
@@ -206,8 +199,7 @@ def crash_line(code: int, log: str, running: str) -> str:
         return f"tutorials/{running}.py:1: ended the whole build, with exit code {code}"
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
-    last = [*lines[-1:], *errors[-1:]] or ["without a word"]
-    return f"build: Sphinx stopped: {last[-1]}"
+    return f"build: Sphinx stopped: {(errors or lines or ['without a word'])[-1]}"
 
 
 def warning_lines(text: str, root: Path) -> list[str]:
@@ -269,7 +261,7 @@ def write_junit(path: Path, ledger: dict[str, dict], runs: dict) -> None:
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def judge(root: Path, asked: list[str], ledger: dict[str, dict], code: int) -> list:
+def judge(root: Path, asked: list[str], ledger: dict, runs: dict, code: int) -> list:
     """One line for each thing that is wrong after a run of Sphinx.
 
     Parameters
@@ -280,11 +272,12 @@ def judge(root: Path, asked: list[str], ledger: dict[str, dict], code: int) -> l
         Pages that must have run, now or before.
     ledger : dict
         The runs that passed, by page.
+    runs : dict
+        What `read_junit` says of this build.
     code : int
         Exit code of Sphinx.
     """
     build = root / "build"
-    runs = read_junit(build / "gallery-junit.xml")
     wrong = [failure_line(page, text) for page, (_, text) in runs.items() if text]
     if (build / "warnings.log").exists():
         text = (build / "warnings.log").read_text(errors="replace")
@@ -349,7 +342,7 @@ def build(root: Path, page: str | None = None) -> list[str]:
     if (root / GENERATED).is_dir():
         (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
     write_junit(root / "build" / "junit.xml", ledger, runs)
-    wrong = judge(root, [page] if page else list(scripts), ledger, code)
+    wrong = judge(root, [page] if page else list(scripts), ledger, runs, code)
     if not wrong and page is None:
         stamp.write_text(site)
 

@@ -38,6 +38,11 @@ def limits() -> tuple[float, dict[str, float]]:
         raise ValueError(f"tutorials/limits.toml: {error!r}") from None
 
 
+def pages(root: Path) -> list[Path]:
+    """The tutorial scripts of a repository, in the order of the site."""
+    return sorted((root / "tutorials").glob("*/*.py"))
+
+
 def page_name(script: str | Path) -> str:
     """Name of a page, ``folder/stem``, from the path of its script."""
     script = Path(script)

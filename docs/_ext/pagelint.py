@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from page_run import page_name, pages
 from pageparts import CLOSING, DRAWING, Cell, Page, Prose, words
 
 ROOT = Path(__file__).parents[2]
@@ -184,6 +185,11 @@ def drawing(page: Page) -> Complaints:
             yield cell.line, f"ribbon of {len(cell.lines)} lines, at most 18"
 
 
+def claims_name(path: Path) -> str:
+    """Name of the claims file of a page, from the path of its script."""
+    return page_name(path).replace("/", "_") + ".toml"
+
+
 def listed(page: Page) -> Complaints:
     """An entry and a card in the folder's index, and a claims file."""
     folder, stem = page.path.parent, page.path.stem
@@ -194,7 +200,7 @@ def listed(page: Page) -> Complaints:
     label = re.search(r"^\.\. _(tut-[\w-]+):$", page.prose[0].text, re.MULTILINE)
     if label and f":link: {label[1]}\n" not in text:
         yield 1, f"no card with `:link: {label[1]}` in {folder.name}/index.rst"
-    claims = folder.parents[1] / "tests" / "claims" / f"{folder.name}_{stem}.toml"
+    claims = folder.parents[1] / "tests" / "claims" / claims_name(page.path)
     if not claims.exists():
         yield 1, f"no claims file tests/claims/{claims.name}"
 
@@ -214,7 +220,7 @@ RULES: list[Callable[[Page], Complaints]] = [
 
 def lint(path: Path) -> list[str]:
     """All complaints about one script, as ``folder/name.py:line: message``."""
-    name = f"tutorials/{path.parent.name}/{path.name}"
+    name = f"tutorials/{page_name(path)}.py"
     try:
         page = Page(path)
         found = [item for rule in RULES for item in rule(page)]
@@ -234,7 +240,7 @@ def same_ribbon(paths: list[Path]) -> list[str]:
         return []
     first = next(iter(texts))
     return [
-        f"tutorials/{path.parent.name}/{path.name}:1: ribbon differs from {first.name}"
+        f"tutorials/{page_name(path)}.py:1: ribbon differs from {first.name}"
         for path, text in texts.items()
         if text != texts[first]
     ]
@@ -242,18 +248,18 @@ def same_ribbon(paths: list[Path]) -> list[str]:
 
 def orphans(root: Path, paths: list[Path]) -> list[str]:
     """One complaint for each claims file whose page is gone."""
-    pages = {f"{path.parent.name}_{path.stem}" for path in paths}
+    wanted = {claims_name(path) for path in paths}
     files = sorted((root / "tests" / "claims").glob("*.toml"))
     return [
         f"tests/claims/{file.name}:1: claims of a page that does not exist"
         for file in files
-        if file.stem not in pages
+        if file.name not in wanted
     ]
 
 
 def main(root: Path = ROOT) -> int:
     """Lint all tutorials; print complaints; return the exit code."""
-    paths = sorted((root / "tutorials").glob("*/*.py"))
+    paths = pages(root)
     found = [line for path in paths for line in lint(path)]
     found += orphans(root, paths)
     found += [] if found else same_ribbon(paths)

@@ -105,11 +105,11 @@ _ = ax.set(xlabel="step of the batch", yticks=[], xlim=(0, 203))
 ids = batch["collector", "traj_ids"]
 runs, lengths = ids.unique_consecutive(return_counts=True)
 print("lengths", lengths.tolist())
-assert len(runs) == len(ids.unique())
+assert runs.tolist() == list(range(10))
 
 # %%
-# As many runs as ids: no trajectory is interrupted by another one. The batch holds
-# *stretches*, not a mix. With the seeds of the first cell they are always these:
+# Ten runs, numbered 0 to 9: no trajectory is interrupted by another one. The batch
+# holds *stretches*, not a mix. With the seeds of the first cell they are always these:
 
 assert lengths.tolist() == [11, 12, 17, 12, 63, 16, 16, 30, 13, 10]
 
@@ -124,11 +124,12 @@ print(batch)
 
 # %%
 # The second dimension is their own. Notice that the action has two columns, one for
-# each direction: it is one-hot.
+# each direction. It is one-hot: exactly one of them is 1.
 
 entries = ["observation", "action", "done"]
 sizes = [tuple(batch[key].shape) for key in entries]
 assert sizes == [(200, 4), (200, 2), (200, 1)]
+assert (batch["action"].sum(-1) == 1).all()
 
 # %%
 # Read it as a sentence. The policy saw ``observation`` and chose ``action``; what the
@@ -236,8 +237,7 @@ assert returns.tolist() == lengths.tolist()
 # score down.
 
 finished = returns[ids[ends]]
-print(f"touched   {returns.mean():.1f}")
-print(f"completed {finished.mean():.1f}")
+print(f"touched {returns.mean():.1f}, completed {finished.mean():.1f}")
 assert finished.mean() > returns.mean()
 
 # %%
@@ -317,9 +317,10 @@ assert "cannot import name 'SyncDataCollector'" in str(message)
 #
 # * From one env, a batch holds exactly ``frames_per_batch`` steps, along a dimension
 #   named ``time``.
-# * Trajectories of one env stand one after the other; no other step interrupts them.
+# * Trajectories of one env are numbered as they start and stand one after the other.
 # * The same seeds give the same trajectories.
-# * CartPole's entries have 4 (observation), 2 (one-hot action) and 1 (flag) columns.
+# * CartPole's entries have 4 (observation), 2 (action) and 1 (flag) columns.
+# * The action is one-hot.
 # * What the env answered stands under ``next``: observation, reward and three flags.
 # * The reward stands under ``next`` only.
 # * The root ``done`` of a batch is never True.
