@@ -44,7 +44,12 @@ def tab(chromium, served):
     page = context.new_page()
     trouble: list[str] = []
     page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-    page.on("requestfailed", lambda request: trouble.append(f"failed: {request.url}"))
+
+    def failed(request) -> None:
+        # The browser cancels what is under way, the icon say, when a test leaves the
+        # page. A file that is missing or a server that is gone has another name.
+        if request.failure != "net::ERR_ABORTED":
+            trouble.append(f"{request.failure}: {request.url}")
 
     def console(message) -> None:
         if message.type in ("error", "warning"):
@@ -54,6 +59,7 @@ def tab(chromium, served):
         if not sent.url.startswith((served, "file://", "data:", "blob:")):
             trouble.append(f"request to another host: {sent.url}")
 
+    page.on("requestfailed", failed)
     page.on("console", console)
     page.on("request", request)
     yield page
