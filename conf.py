@@ -1,5 +1,6 @@
 """Settings of the site. Anything with logic lives in docs/_ext, with unit tests."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -52,7 +53,10 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",  # every page runs; `make html PAGE=` narrows it
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r"index\.rst",  # hand-written: the stock index fails axe
-    "image_scrapers": ("figures.svg_pair",),
+    "image_scrapers": ("figures.svg_pair", "page_run.after_cell"),
+    # Pages at a time. A page that needs the machine for itself, or spawns, says
+    # `# sphinx_gallery_parallel = False` and runs before the others, alone.
+    "parallel": int(os.environ.get("GALLERY_WORKERS", "2")),
     "reset_modules": ("matplotlib", "page_run.around"),
     "reset_modules_order": "both",
     "reset_argv": "page_run.start",
@@ -65,7 +69,6 @@ sphinx_gallery_conf = {
     # A page must not show a measured time, and the stock times page loads three CDNs.
     "min_reported_time": 10**9,
     "write_computation_times": False,
-    "junit": "../gallery-junit.xml",
 }
 
 # -- Look ------------------------------------------------------------------------------

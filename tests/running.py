@@ -23,15 +23,17 @@ class Run:
     stderr: str
 
 
-def run(script: Path, folder: Path) -> Run:
+def run(script: Path, folder: Path, deadline: float = DEADLINE, **more: str) -> Run:
     """Run a script with this interpreter, in a folder, within the deadline.
+
+    What else stands in ``more`` becomes part of its environment.
 
     Raises
     ------
     subprocess.TimeoutExpired
         If it does not end; it and its children are ended then.
     """
-    env = os.environ | {"MPLBACKEND": "agg", "RL_LOGGING_LEVEL": "WARNING"}
+    env = os.environ | {"MPLBACKEND": "agg", "RL_LOGGING_LEVEL": "WARNING"} | more
     process = subprocess.Popen(
         [sys.executable, script],
         cwd=folder,
@@ -42,7 +44,7 @@ def run(script: Path, folder: Path) -> Run:
         start_new_session=True,  # so that its children can be ended with it
     )
     try:
-        stderr = process.communicate(timeout=DEADLINE)[1]
+        stderr = process.communicate(timeout=deadline)[1]
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()

@@ -1,9 +1,9 @@
 """Builds the site and says in a few lines how it went: ``python docs/_ext/build.py``.
 
-Sphinx runs in a process of its own. What it leaves behind (a JUnit file, a list of
-warnings) is judged here, because a page can end Sphinx in ways that look like success.
-A ledger remembers which page ran with which text, pins and extensions; the same key
-decides whether a page has to run again.
+Sphinx runs in a process of its own. What it leaves behind (a record for each page, a
+list of warnings) is judged here, because a page can end Sphinx in ways that look like
+success. A ledger remembers which page ran with which text, pins and extensions; the
+same key decides whether a page has to run again.
 """
 
 from __future__ import annotations
@@ -20,28 +20,34 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from page_run import limits, page_name, pages
+import psutil
+import warned
+from gate import complaints
+from installed import compiled_part, mismatches
+from messages import (
+    GENERATED,
+    at,
+    crash_line,
+    ending_line,
+    failure_line,
+    stuck,
+    warning_lines,
+)
+from page_run import Record, limits, page_name, pages, records
 
 ROOT = Path(__file__).parents[2]
-GENERATED = "docs/tutorials"
-SETTINGS = ("requirements.txt", "constraints.txt", "conf.py")
-DEADLINE = 45 * 60  # seconds for one run of Sphinx, under the 60 minutes of CI
+SETTINGS = ("requirements.txt", "constraints.txt", "conf.py", warned.LIST)
+DEADLINE = 45 * 60  # seconds for all pages and the site, under the 60 minutes of CI
+ENDINGS = 8  # pages that may end Sphinx in one build, before the build gives up
 
 #: For Sphinx and for the workers of its gallery, which never read conf.py.
 ENVIRONMENT = {
     "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "2",  # or each worker would choose by its number of cores
     "RL_LOGGING_LEVEL": "WARNING",  # torchrl's info lines carry the time of day
-}
-
-
-_GENERATED = re.compile(rf"^{GENERATED}/(\S+?)\.rst(?::(\d+))?(?=:)")
-
-#: What to do about a warning whose text does not say it.
-HINTS = {
-    "isn't included in any toctree": "list it in the index.rst of its folder",
-    "term not in glossary": "add it to docs/reference/glossary.rst",
 }
 
 
@@ -68,7 +74,8 @@ def site_key(root: Path) -> str:
     """Digest of all that can change the site."""
     files = [root / name for name in SETTINGS]
     made = re.compile(rf"{GENERATED}/|.*/__pycache__/")
-    for file in sorted([*root.glob("docs/**/*"), *root.glob("tutorials/**/*")]):
+    folders = ("docs", "tutorials", "tests/claims", "benchmarks/results")
+    for file in sorted(file for name in folders for file in root.glob(f"{name}/**/*")):
         if file.is_file() and not made.match(file.relative_to(root).as_posix()):
             files.append(file)
     return digest_of(root, files)
@@ -108,193 +115,224 @@ def forget_stale(root: Path, ledger: dict[str, dict], keys: dict[str, str]) -> d
     return kept
 
 
-def run_sphinx(root: Path, page: str | None) -> int:
+@dataclass
+class Pages:
+    """Which pages of a build run, and how.
+
+    Attributes
+    ----------
+    alone : str or None
+        The one page to run, None for all.
+    ended : dict of str to str
+        Pages that must not run again in this build: each ended a process. With the
+        line that says so.
+    workers : int or None
+        How many pages run at a time, None for what ``conf.py`` says.
+    """
+
+    alone: str | None = None
+    ended: dict[str, str] = field(default_factory=dict)
+    workers: int | None = None
+
+    @property
+    def pattern(self) -> str:
+        """Regular expression for the paths of the scripts that are to run."""
+        barred = "|".join(re.escape(f"/{page}.py") for page in self.ended)
+        wanted = re.escape(f"/{self.alone}.py") if self.alone else r"\.py"
+        return (f"^(?!.*({barred})$).*" if barred else "") + f"{wanted}$"
+
+
+def run_sphinx(root: Path, which: Pages, deadline: float) -> int:
     """Run Sphinx, keep its messages in ``build/``, return its exit code.
 
     Raises
     ------
     Failure
-        If Sphinx outlives the deadline.
+        If Sphinx outlives the deadline, a time of the monotonic clock.
     """
     build = root / "build"
-    build.mkdir(exist_ok=True)
     shutil.rmtree(build / "html", ignore_errors=True)  # nothing of an earlier site
-    left = ("gallery-junit.xml", "junit.xml", "warnings.log", "sphinx.log", "running")
-    for name in left:
+    for name in ("warnings.log", "sphinx.log"):
         (build / name).unlink(missing_ok=True)
     # All pages are written (-a): of those that are not, the search index forgets part.
     command = [sys.executable, "-m", "sphinx", "-a", "-q", "-n", "-W", "--keep-going"]
     command += ["-b", "html", "-c", ".", "-d", "build/doctrees"]
     command += ["-w", "build/warnings.log"]
-    if page is not None:
-        pattern = re.escape(f"/{page}.py") + "$"
-        command += ["-D", f"sphinx_gallery_conf.filename_pattern={pattern}"]
+    command += ["-D", f"sphinx_gallery_conf.filename_pattern={which.pattern}"]
+    if which.alone is not None:
         command += ["-D", "page_alone=1"]
     command += ["docs", "build/html"]
+    env = os.environ | ENVIRONMENT
+    if workers := (1 if which.alone else which.workers):
+        env["GALLERY_WORKERS"] = str(workers)
     with (build / "sphinx.log").open("w") as log:
         process = subprocess.Popen(
             command,
             cwd=root,
-            env=os.environ | ENVIRONMENT,
+            env=env,
             stderr=log,
             start_new_session=True,  # so that the workers of a page end with it
         )
         try:
-            return process.wait(timeout=DEADLINE)
+            return process.wait(timeout=deadline - time.monotonic())
         except subprocess.TimeoutExpired:
             raise Failure(f"build: Sphinx did not end within {DEADLINE} s") from None
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+            sweep(build / "run")
 
 
-def read_junit(path: Path) -> dict[str, tuple[float, str]]:
-    """Seconds and traceback ("" if it passed) of each page that ran in this build."""
-    if not path.exists():
-        return {}
-    runs = {}
-    for case in ET.parse(path).iter("testcase"):
-        failure = case.find("failure")
-        text = "" if failure is None else failure.text or "failed"
-        runs[page_name(case.get("file"))] = (float(case.get("time")), text)
-    return runs
+def sweep(folder: Path) -> None:
+    """End what still runs in the pages' working folders, and remove them."""
+    if not folder.exists():
+        return
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if process.cwd().startswith(str(folder)):
+                process.kill()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
-def failure_line(page: str, traceback: str) -> str:
-    """One line for a failed page: file, line, error, and the text of an assert."""
-    error = traceback.strip().splitlines()[-1]
-    if figure := re.match(
-        rf"figures\.FigureError: {re.escape(page)}\.py:(\d+)-", error
-    ):
-        return f"tutorials/{page}.py:{figure[1]}: {error.split(': ', 2)[2]}"
-    frames = re.findall(
-        rf'File "[^"]*{re.escape(page)}\.py", line (\d+)[^\n]*\n\s*([^\n]*)', traceback
-    )
-    line, code = frames[-1] if frames else ("1", "")
-    if error == "AssertionError":
-        error = f"AssertionError: {code}"
-    return f"tutorials/{page}.py:{line}: {error}"
+def run_pages(root: Path, which: Pages, keys: dict[str, str], ledger: dict) -> int:
+    """Run Sphinx until no page is left that was kept from running by another.
 
-
-def crash_line(code: int, log: str, running: str) -> str:
-    """One line for a Sphinx that ended without a verdict on its pages.
+    A page can end the process that runs it, and with it Sphinx. Then Sphinx runs
+    again without that page, so that every other page is reported too. Of two that ran
+    at that moment it is not known which one did it: they run again one at a time.
 
     Parameters
     ----------
-    code : int
-        Exit code of Sphinx.
-    log : str
-        What it wrote to stderr.
-    running : str
-        Name of the page that was running when it ended, "" if none was.
+    root : Path
+        The repository.
+    which : Pages
+        What to run; gets an entry for each page that ended a process.
+    keys : dict of str to str
+        The key of each page.
+    ledger : dict
+        Gets an entry for each page that passed.
+
+    Returns
+    -------
+    int
+        Exit code of the last Sphinx.
     """
-    if "Timeout (" in log:
-        stuck = re.findall(r'File "[^"]*/tutorials/(\S+?)\.py", line (\d+)', log)
-        if stuck:
-            page, line = stuck[-1]
-            what = "over its time limit (tutorials/limits.toml)"
-            return f"tutorials/{page}.py:{line}: {what}; stack in build/sphinx.log"
-    if running:
-        return f"tutorials/{running}.py:1: ended the whole build, with exit code {code}"
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
-    return f"build: Sphinx stopped: {(errors or lines or ['without a word'])[-1]}"
+    deadline = time.monotonic() + DEADLINE
+    while True:
+        code = run_sphinx(root, which, deadline)
+        # A digest that depends on where the packages lie, for builds that continue.
+        (root / "build" / "html" / ".buildinfo").unlink(missing_ok=True)
+        for record in (found := records(root)):
+            if record.passed:
+                ledger[record.page] = {
+                    "key": keys[record.page],
+                    "seconds": round(record.seconds, 3),
+                    "allowed": record.allowed,
+                }
+        if (root / GENERATED).is_dir():
+            (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
+        forget_stale(root, ledger, keys)
+        running = [record for record in found if record.seconds is None]
+        for record in running:  # it runs again, or is known to have ended a process
+            record.path(root).unlink()
+        if not running:
+            return code
+        log = (root / "build" / "sphinx.log").read_text(errors="replace")
+        if hang := stuck(log):
+            limit = "over its time limit (tutorials/limits.toml), and no exception"
+            kept = keep_log(root, hang[0])
+            ended = {hang[0]: at(*hang, f"{limit} could end it; see {kept}")}
+        elif len(running) == 1:
+            page = running[0].page
+            ended = {page: ending_line(root, page, running[0].line)}
+        else:
+            which.workers, ended = 1, {}
+        which.ended |= ended
+        if len(which.ended) >= ENDINGS or which.alone:
+            return code or 1
 
 
-def warning_lines(text: str, root: Path) -> list[str]:
-    """Sphinx's warnings, one line each, at the place a person can mend.
-
-    Failing pages are left out: `failure_line` tells them better.
-    """
-    lines = []
-    for line in re.sub(r"\x1b\[[\d;]*m", "", text).splitlines():
-        if re.search(r"(WARNING|ERROR|CRITICAL): ", line) and line[-1] not in " :":
-            line = line.replace(f"{root}/", "")
-            line = _GENERATED.sub(lambda m: script_place(root, m), line)
-            hints = [hint for text, hint in HINTS.items() if text in line]
-            lines.append("; ".join([line, *hints]))
-    return lines
+def keep_log(root: Path, page: str) -> str:
+    """Keep the stack of a page that hung; the next run overwrites the log."""
+    name = f"build/stack-{page.replace('/', '-')}.log"
+    shutil.copy(root / "build" / "sphinx.log", root / name)
+    return name
 
 
-def script_place(root: Path, match: re.Match) -> str:
-    """Turn a line of a generated page into the line of its script."""
-    page, line = match[1], int(match[2] or 1)
-    script = root / "tutorials" / f"{page}.py"
-    if not script.exists():
-        return f"tutorials/{page}.rst:{line}"  # a hand-written index, copied
-    before = (root / f"{GENERATED}/{page}.rst").read_text().splitlines()[:line]
-    for number in range(len(before), 0, -1):
-        start = re.match(
-            r"\.\. GENERATED FROM PYTHON SOURCE LINES (\d+)-", before[number - 1]
-        )
-        if start:
-            return f"tutorials/{page}.py:{int(start[1]) + max(line - number - 2, 0)}"
-    return f"tutorials/{page}.py:1"
+def page_lines(record: Record) -> list[str]:
+    """One line for each complaint about the run of a page."""
+    lines = [failure_line(record.page, record.error)] if record.error else []
+    return lines + [at(record.page, line, what) for line, what in record.wrong]
 
 
-def write_junit(path: Path, ledger: dict[str, dict], runs: dict) -> None:
+def write_junit(path: Path, seconds: dict[str, float], wrong: dict[str, list]) -> None:
     """Write one test case per page of the site, run now or remembered.
 
     Parameters
     ----------
     path : Path
         The file to write.
-    ledger : dict
-        The runs that passed, by page.
-    runs : dict
-        What `read_junit` says of this build.
+    seconds : dict of str to float
+        How long each page ran; 0 for one that ended its process.
+    wrong : dict of str to list of str
+        The complaints about each page that did not pass.
     """
     suite = ET.Element("testsuite", name="tutorials")
-    names = sorted(ledger.keys() | runs.keys())
+    names = sorted(seconds)
     for page in names:
-        passed = ledger.get(page, {}).get("seconds", 0.0), ""
-        seconds, text = runs.get(page, passed)
-        case = ET.SubElement(
-            suite, "testcase", classname="tutorials", name=page, time=f"{seconds:.3f}"
-        )
-        if text:
-            line = failure_line(page, text)
-            ET.SubElement(case, "failure", message=line).text = text
+        case = ET.SubElement(suite, "testcase", classname="tutorials", name=page)
+        case.set("time", f"{seconds[page]:.3f}")
+        if lines := wrong.get(page):
+            ET.SubElement(case, "failure", message=lines[0]).text = "\n".join(lines)
     suite.set("tests", str(len(names)))
     suite.set("failures", str(sum(1 for _ in suite.iter("failure"))))
     ET.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
-def judge(root: Path, asked: list[str], ledger: dict, runs: dict, code: int) -> list:
-    """One line for each thing that is wrong after a run of Sphinx.
+def judge(root: Path, which: Pages, wrong: dict, ledger: dict, code: int) -> list[str]:
+    """One line for each thing that is wrong after a build.
 
     Parameters
     ----------
     root : Path
         The repository.
-    asked : list of str
-        Pages that must have run, now or before.
+    which : Pages
+        Which pages were to run.
+    wrong : dict of str to list of str
+        The complaints about each page.
     ledger : dict
         The runs that passed, by page.
-    runs : dict
-        What `read_junit` says of this build.
     code : int
         Exit code of Sphinx.
     """
-    build = root / "build"
-    wrong = [failure_line(page, text) for page, (_, text) in runs.items() if text]
-    if (build / "warnings.log").exists():
-        text = (build / "warnings.log").read_text(errors="replace")
-        wrong += warning_lines(text, root)
-    ended = (build / "running").read_text() if (build / "running").exists() else ""
-    if ended:
-        print()  # its progress line was never finished
-    if ended or (code and not wrong):
-        log = (build / "sphinx.log").read_text(errors="replace")
-        wrong.append(crash_line(code, log, ended))
-    if not wrong:
-        wrong = [
-            f"tutorials/{page}.py:1: rendered but never run"
-            for page in asked
-            if page not in ledger
-        ]
-    return wrong
+    lines = [line for page in sorted(wrong) for line in wrong[page]]
+    if (root / "build/warnings.log").exists():
+        text = (root / "build/warnings.log").read_text(errors="replace")
+        lines += warning_lines(text, root)
+    asked = [which.alone] if which.alone else [page_name(p) for p in pages(root)]
+    lines += [
+        at(page, 1, "rendered but never run")
+        for page in asked
+        if page not in ledger and page not in wrong
+    ]
+    if which.alone is None and (root / "build/html/index.html").exists():
+        used = {name for run in ledger.values() for name in run["allowed"]}
+        lines += complaints(root, used)
+    if code and not lines:
+        log = (root / "build" / "sphinx.log").read_text(errors="replace")
+        lines.append(crash_line(log))
+    return list(dict.fromkeys(lines))
+
+
+def time_in_pages(found: list[Record]) -> float:
+    """Seconds in which at least one page ran."""
+    total, until = 0.0, 0.0
+    for record in sorted(found, key=lambda record: record.began):
+        end = record.began + record.seconds
+        total += max(0.0, end - max(record.began, until))
+        until = max(until, end)
+    return total
 
 
 def build(root: Path, page: str | None = None) -> list[str]:
@@ -310,14 +348,17 @@ def build(root: Path, page: str | None = None) -> list[str]:
     Failure
         If there is no such page or Sphinx hangs.
     ValueError
-        If ``tutorials/limits.toml`` is broken.
+        If ``limits.toml`` or ``warnings.toml`` is broken.
     """
     scripts = {page_name(script): script for script in pages(root)}
     if page is not None and page not in scripts:
         raise Failure(
             f"build: no page tutorials/{page}.py; there is {', '.join(scripts)}"
         )
-    raised = limits()[1]
+    raised = limits(root)[1]
+    warned.allowed(root)
+    if wrong := mismatches(root):
+        return wrong
     begin = time.monotonic()
     shared = shared_key(root)
     keys = {name: page_key(script, shared) for name, script in scripts.items()}
@@ -328,29 +369,35 @@ def build(root: Path, page: str | None = None) -> list[str]:
     if page is None and current and (root / "build/html/index.html").exists():
         print(f"nothing has changed; pages: {remembered}")
         return []
+    (root / "build").mkdir(exist_ok=True)
+    if line := compiled_part(root):
+        return [line]
 
     print(f"building {page or 'the site'}", flush=True)
     stamp.unlink(missing_ok=True)
-    code = run_sphinx(root, page)
-    # A digest that depends on where the packages lie, for builds that continue.
-    (root / "build" / "html" / ".buildinfo").unlink(missing_ok=True)
-
-    runs = read_junit(root / "build" / "gallery-junit.xml")
-    for name, (seconds, text) in runs.items():
-        if not text:
-            ledger[name] = {"key": keys[name], "seconds": round(seconds, 3)}
-    if (root / GENERATED).is_dir():
-        (root / GENERATED / "ledger.json").write_text(json.dumps(ledger, indent=1))
-    write_junit(root / "build" / "junit.xml", ledger, runs)
-    wrong = judge(root, [page] if page else list(scripts), ledger, runs, code)
+    (root / "build" / "junit.xml").unlink(missing_ok=True)
+    shutil.rmtree(root / "build" / "runs", ignore_errors=True)
+    for log in (root / "build").glob("stack-*.log"):
+        log.unlink()
+    which = Pages(page)
+    code = run_pages(root, which, keys, ledger)
+    found = records(root)
+    failed = {record.page: page_lines(record) for record in found if not record.passed}
+    failed |= {name: [line] for name, line in which.ended.items()}
+    seconds = {name: run["seconds"] for name, run in ledger.items()}
+    seconds |= {record.page: record.seconds for record in found}
+    seconds |= dict.fromkeys(which.ended, 0.0)
+    write_junit(root / "build" / "junit.xml", seconds, failed)
+    wrong = judge(root, which, failed, ledger, code)
     if not wrong and page is None:
         stamp.write_text(site)
 
-    inside = sum(seconds for seconds, _ in runs.values())
-    outside = time.monotonic() - begin - inside
+    total = time.monotonic() - begin
     print(
-        f"pages run: {len(runs)}, unchanged: {remembered}; "
-        f"{inside:.1f} s in tutorials, {outside:.1f} s outside\nraised limits: "
+        f"pages run: {len(found)}, unchanged: {remembered}; "
+        f"{sum(record.seconds for record in found):.1f} s in tutorials, "
+        f"{total - time_in_pages(found):.1f} s outside, {total:.1f} s together\n"
+        "raised limits: "
         + (", ".join(f"{name} {s} s" for name, s in raised.items()) or "none")
     )
     if page is not None and (bare := sorted(scripts.keys() - ledger.keys() - {page})):

@@ -1,6 +1,7 @@
 """Checks every tutorial against the frame of a page: ``make lint``.
 
-Each rule is a function that takes a `Page` and yields ``(line, message)``.
+Each rule is a function that takes a `Page` and yields ``(line, message)``. The rules
+of `GATE` are about truth, not form: `make html` refuses a page that breaks one.
 """
 
 from __future__ import annotations
@@ -165,6 +166,98 @@ def honest(page: Page) -> Complaints:
                     yield node.lineno, "a warning is filtered; avoid or explain it"
 
 
+#: Names whose call, or keywords whose use, starts processes that import the page.
+SPAWNING = {
+    "AsyncEnvPool",
+    "MultiAsyncCollector",
+    "MultiSyncCollector",
+    "ParallelEnv",
+    "Pool",
+    "Process",
+    "ProcessPoolExecutor",
+    "spawn",
+}
+SPAWNING_KEYWORDS = {"num_collectors", "num_workers"}
+MAIN = "__name__ == '__main__'"
+
+
+def spawns(node: ast.AST) -> bool:
+    """Whether a node is a call that starts worker processes."""
+    if not isinstance(node, ast.Call):
+        return False
+    name = ast.unparse(node.func).split(".")[-1]
+    return name in SPAWNING or any(k.arg in SPAWNING_KEYWORDS for k in node.keywords)
+
+
+def guarded(page: Page) -> Complaints:
+    """From the first cell that spawns on, all code stands behind the main guard.
+
+    A worker process runs the page's top level again. The gallery does not show that a
+    guard is missing; a reader's machine does.
+    """
+    found = False
+    for cell in page.cells:
+        for node in cell.tree.body:
+            is_guard = isinstance(node, ast.If) and ast.unparse(node.test) == MAIN
+            if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Import):
+                continue  # runs when it is called, or is what a worker needs
+            calls = [part for part in ast.walk(node) if spawns(part)]
+            found = found or bool(calls)
+            if found and not is_guard and not isinstance(node, ast.ImportFrom):
+                what = "starts a process" if calls else "follows a cell that does"
+                line = calls[0].lineno if calls else node.lineno
+                yield line, f'{what}, not behind `if __name__ == "__main__":`'
+
+
+def imports(page: Page) -> Complaints:
+    """Only what a download has: the standard library and the pinned packages."""
+    for cell in page.cells:
+        for node in ast.walk(cell.tree):
+            names = []
+            if isinstance(node, ast.ImportFrom):
+                names = [node.module or "." * node.level]
+            elif isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            for name in names:
+                if name.split(".")[0] not in PACKAGES | sys.stdlib_module_names:
+                    yield node.lineno, f"imports {name}, which a download does not have"
+
+
+#: What the first part of requirements.txt brings; NumPy comes with PyTorch.
+PACKAGES = {"gymnasium", "matplotlib", "numpy", "tensordict", "torch", "torchrl"}
+
+
+def caught(page: Page) -> Complaints:
+    """An expected failure names its exact type, and an assert looks at what it said."""
+    pins = [
+        {name.id for name in ast.walk(node.test) if isinstance(name, ast.Name)}
+        for cell in page.cells
+        for node in ast.walk(cell.tree)
+        if isinstance(node, ast.Assert)
+    ]
+    pinned = set().union(*pins)
+    for cell in page.cells:
+        for node in ast.walk(cell.tree):
+            if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(
+                "suppress"
+            ):
+                yield node.lineno, "suppress() hides whether the error came; assert it"
+            if not isinstance(node, ast.ExceptHandler):
+                continue
+            if node.type is None or ast.unparse(node.type) in BROAD:
+                yield node.lineno, "name the exact exception, or any error passes"
+            bound = {
+                name.id
+                for name in ast.walk(node)
+                if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            }
+            if not bound & pinned:
+                yield node.lineno, "no assert looks at what this handler caught"
+
+
+BROAD = {"Exception", "BaseException"}
+
+
 def exercise(page: Page) -> Complaints:
     """``answer = None`` and ``check(answer)`` close "Try it"; a solution is folded."""
     cells = [cell for cell in page.cells if cell.section == "Try it"]
@@ -205,25 +298,19 @@ def listed(page: Page) -> Complaints:
         yield 1, f"no claims file tests/claims/{claims.name}"
 
 
-RULES: list[Callable[[Page], Complaints]] = [
-    opening,
-    early,
-    sections,
-    length,
-    figures,
-    honest,
-    exercise,
-    drawing,
-    listed,
-]
+Rule = Callable[[Page], Complaints]
+GATE: list[Rule] = [figures, honest, guarded, imports, caught, listed]
+FRAME: list[Rule] = [opening, early, sections, length, exercise, drawing]
 
 
-def lint(path: Path) -> list[str]:
-    """All complaints about one script, as ``folder/name.py:line: message``."""
+def lint(path: Path, rules: list[Rule] = GATE + FRAME) -> list[str]:
+    """Complaints about one script, as ``folder/name.py:line: message``."""
     name = f"tutorials/{page_name(path)}.py"
     try:
         page = Page(path)
-        found = [item for rule in RULES for item in rule(page)]
+        if not page.cells:
+            return [f"{name}:1: no code, so nothing runs"]
+        found = [item for rule in rules for item in rule(page)]
     except SyntaxError as error:
         found = [(error.lineno or 1, f"not Python: {error.msg}")]
     return [f"{name}:{line}: {message}" for line, message in sorted(found)]

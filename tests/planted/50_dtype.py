@@ -1,0 +1,13 @@
+"""
+.. _tut-50-dtype:
+
+Plant dtype
+===========
+
+One page of the planted gallery.
+"""
+
+import torch
+
+# !! left the default dtype changed: torch.float64, it was torch.float32
+torch.set_default_dtype(torch.float64)
