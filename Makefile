@@ -38,6 +38,7 @@ interpreter:
 
 environment: interpreter
 	@$(PYTHON) $(ENVIRONMENT)
+	@$(BIN)/python docs/_ext/installed.py
 
 html: environment
 	@$(BIN)/python docs/_ext/build.py $(if $(PAGE),--page $(PAGE))

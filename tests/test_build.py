@@ -316,14 +316,9 @@ def test_time_in_pages_counts_pages_at_the_same_time_once():
     assert build.time_in_pages(found) == 8.0
 
 
-def test_a_wrong_environment_or_torch_stops_the_build(root, sphinx, monkeypatch):
+def test_a_torch_that_does_not_fit_stops_the_build(root, sphinx, monkeypatch):
     monkeypatch.setattr(build, "compiled_part", lambda root: "needs torch 2.14")
     assert build.build(root) == ["needs torch 2.14"]
-    (root / "requirements.txt").write_text("torch==0.1\n")
-    (line,) = build.build(root)
-    assert re.match(
-        r"requirements\.txt:1: torch \S+ is installed, 0\.1 is pinned", line
-    )
     assert sphinx.calls == 0
 
 

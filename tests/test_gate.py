@@ -24,6 +24,7 @@ LIMITS = """default = 30
 "planted/22_swallowed" = 2
 "planted/23_hang" = 2
 "planted/24_stubborn" = 2
+"planted/29_deadlock" = 2
 """
 WARNINGS = """[[allow]]
 category = "FutureWarning"

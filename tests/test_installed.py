@@ -182,3 +182,11 @@ def test_nothing_heavy_is_imported_to_know_it():
         timeout=60,
     )
     assert done.stdout.strip() == "False"
+
+
+def test_the_command_prints_one_line_for_each_mismatch(monkeypatch, capsys):
+    monkeypatch.setattr(installed, "mismatches", lambda root: ["a:1: x", "b:2: y"])
+    assert installed.main() == 1
+    assert capsys.readouterr().err == "a:1: x\nb:2: y\n"
+    monkeypatch.setattr(installed, "mismatches", lambda root: [])
+    assert installed.main() == 0

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import left_behind
 import numpy as np
@@ -32,11 +33,13 @@ def watch(tmp_path, monkeypatch):
         lambda: {k: v for k, v in os.environ.items() if k not in own},
     )
     (tmp_path / "page.py").touch()
+    monkeypatch.chdir(tmp_path)
     watch = Watch(tmp_path)
     watch.look(1)
     yield watch
     watch.clean()
-    assert [text for _, text in watch.complaints() if "file in" not in text] == []
+    told = [text for _, text in watch.complaints() if "folder" not in text]
+    assert told == []
 
 
 def test_a_page_that_leaves_nothing_gets_no_complaint(watch):
@@ -96,7 +99,8 @@ def test_a_setting_that_a_page_gives_back_is_not_told(watch):
     assert watch.complaints() == []
 
 
-def test_the_seed_of_the_first_cell_is_the_page_s_own(tmp_path):
+def test_the_seed_of_the_first_cell_is_the_page_s_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     watch = Watch(tmp_path)
     torch.manual_seed(41)
     watch.look(1)
@@ -104,6 +108,12 @@ def test_the_seed_of_the_first_cell_is_the_page_s_own(tmp_path):
     watch.look(2)
     assert watch.complaints() == []
     watch.clean()
+
+
+def test_another_working_folder_is_told_at_its_cell(watch, monkeypatch):
+    monkeypatch.chdir("/")
+    watch.look(7)
+    assert watch.complaints() == [(7, "left its working folder")]
 
 
 def test_a_child_is_named_by_its_cell_and_ended(watch):
@@ -134,7 +144,8 @@ def test_a_process_that_left_the_family_is_found_by_its_folder(watch, tmp_path):
 def in_folder(folder: Path) -> list[psutil.Process]:
     """Processes whose working folder it is."""
     found = psutil.process_iter(["cwd"])
-    return [process for process in found if process.info["cwd"] == str(folder)]
+    inside = [process for process in found if process.info["cwd"] == str(folder)]
+    return [process for process in inside if process.pid != os.getpid()]
 
 
 def test_a_child_that_is_about_to_end_is_waited_for(watch, monkeypatch):

@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 import warned
 from gate import complaints
-from installed import compiled_part, mismatches
+from installed import compiled_part
 from messages import (
     GENERATED,
     at,
@@ -357,8 +357,6 @@ def build(root: Path, page: str | None = None) -> list[str]:
         )
     raised = limits(root)[1]
     warned.allowed(root)
-    if wrong := mismatches(root):
-        return wrong
     begin = time.monotonic()
     shared = shared_key(root)
     keys = {name: page_key(script, shared) for name, script in scripts.items()}

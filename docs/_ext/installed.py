@@ -1,5 +1,6 @@
 """Says whether this interpreter holds the pins, and whether torchrl is whole.
 
+``python docs/_ext/installed.py`` prints a line for each pin that it does not hold.
 ``environment.py`` checks the pins of an environment that a reader gives, before the
 build. This looks at the one that builds, which somebody may have changed with pip.
 """
@@ -168,3 +169,15 @@ def _advice(root: Path) -> str:
     if Path(sys.prefix).resolve() == (root / ".venv").resolve():
         return "run: rm -rf .venv, then make html"
     return "give another environment, or run make without VENV"
+
+
+def main() -> int:
+    """Print what does not match; return the exit code."""
+    wrong = mismatches(ROOT)
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -46,10 +46,13 @@ class Watch:
         self._restore = settings_to_restore()
         self._seen: dict[tuple, tuple[Any, int]] = {}
         self._seed: int | None = None
+        self._moved: list[tuple[int, str]] = []
 
     def look(self, line: int) -> None:
         """Note what the cell that begins at ``line`` made or changed."""
         now = self._now()
+        if Path.cwd() != self._folder:  # sphinx-gallery goes back, a download does not
+            self._moved.append((line, "left its working folder"))
         if self._seed is None:
             self._seed = now["torch's seed",]  # the first cell may set it
             self._before["torch's seed",] = self._seed
@@ -71,10 +74,9 @@ class Watch:
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
-        return sorted(
-            (self._seen.get(key, (None, 1))[1], message)
-            for key, message in found.items()
-        )
+        lines = {key: self._seen.get(key, (None, 1))[1] for key in found}
+        left = [(lines[key], message) for key, message in found.items()]
+        return sorted(left + self._moved[:1])
 
     def clean(self) -> None:
         """Give the next page what this one found; end what it left running."""
@@ -154,6 +156,7 @@ TELLTALES = {
     "state of": r"seed|random",
     "environment": r"environ|env\b",
     "hooks": r"hook",
+    "left its working folder": r"chdir",
     "warning filters": r"warnings\.",
     "SIGALRM": r"SIGALRM|alarm|setitimer",
 }

@@ -140,6 +140,7 @@ class Run:
         self._vars = script_vars
         self._cells = Page(script).cells
         self._passed = 0  # cells
+        self._process = os.getpid()
         self.record = Record(
             page_name(script), self._cells[0].line if self._cells else 1
         )
@@ -170,6 +171,8 @@ class Run:
 
     def cell_passed(self) -> None:
         """Look after each cell; stop at the last one, or at the first that fails."""
+        if os.getpid() != self._process:
+            os._exit(1)  # a fork of the page would go on as a second build
         if self._over:
             return
         self._watch.look(self.record.line)

@@ -158,17 +158,23 @@ def honest(page: Page) -> Complaints:
             for name in names:
                 if re.match(r"_(?!_)", name):
                     yield node.lineno, f"private name {name}"
-            if isinstance(node, ast.Call):
-                call, first = ast.unparse(node.func), [*map(ast.unparse, node.args)][:1]
-                if re.search(r"(simplefilter|filterwarnings)$", call) and (
-                    first == ["'ignore'"]
-                ):
+            if isinstance(node, ast.Call) and re.search(
+                r"(simplefilter|filterwarnings|catch_warnings)$", ast.unparse(node.func)
+            ):
+                values = [*node.args, *(keyword.value for keyword in node.keywords)]
+                if any(ast.unparse(value) == "'ignore'" for value in values):
                     yield node.lineno, "a warning is filtered; avoid or explain it"
+    allowed = "(parallel|start_ignore|end_ignore)"
+    for match in re.finditer(rf"# sphinx_gallery_(?!{allowed}\b)(\w+)", source):
+        line = source[: match.start()].count("\n") + 1
+        yield line, f"the setting {match[2]} hides how the page comes about"
 
 
 #: Names whose call, or keywords whose use, starts processes that import the page.
 SPAWNING = {
+    "AsyncCollector",
     "AsyncEnvPool",
+    "MultiCollector",
     "MultiAsyncCollector",
     "MultiSyncCollector",
     "ParallelEnv",
