@@ -24,6 +24,7 @@ extensions = [
     "figures",
     "downloads",
     "folds",
+    "measured",
 ]
 
 # -- Strictness ------------------------------------------------------------------------

@@ -178,10 +178,25 @@ def run_sphinx(root: Path, which: Pages, deadline: float) -> int:
         except subprocess.TimeoutExpired:
             raise Failure(f"build: Sphinx did not end within {DEADLINE} s") from None
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid)
             process.wait()
             sweep(build / "run")
+
+
+def end_group(group: int) -> None:
+    """End a process group: first those that use semaphores, then who removes them."""
+    trackers = []
+    for member in psutil.process_iter():
+        with contextlib.suppress(psutil.Error, ProcessLookupError):
+            if os.getpgid(member.pid) != group:
+                continue
+            if "resource_tracker" in " ".join(member.cmdline()):
+                trackers.append(member)
+            else:
+                member.kill()
+    psutil.wait_procs(trackers, timeout=5)  # each ends when nobody needs it any more
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
 def sweep(folder: Path) -> None:

@@ -267,6 +267,9 @@ def around(gallery_conf: dict, fname: str, when: str) -> None:
         say(f"{run.record.page} {run.record.seconds:.1f} s")
     for name in HEAVY:
         importlib.import_module(name)
+    if not gc.get_freeze_count():  # the collector need not look at these again
+        gc.collect()
+        gc.freeze()
     import matplotlib.pyplot as plt
 
     plt.close("all")
