@@ -67,6 +67,7 @@ reproduce: environment
 
 bench: environment
 	@$(BIN)/python benchmarks/build.py
+	@$(BIN)/python benchmarks/background.py
 
 constraints:
 	@$(PYTHON) docs/_ext/constraints.py

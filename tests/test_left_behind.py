@@ -35,10 +35,12 @@ def watch(tmp_path, monkeypatch):
     (tmp_path / "page.py").touch()
     monkeypatch.chdir(tmp_path)
     watch = Watch(tmp_path)
+    torch.manual_seed(98)
     watch.look(1)
     yield watch
     watch.clean()
     told = [text for _, text in watch.complaints() if "folder" not in text]
+    told = [text for text in told if "torch's seed" not in text]  # this fixture's own
     assert told == []
 
 
@@ -99,14 +101,35 @@ def test_a_setting_that_a_page_gives_back_is_not_told(watch):
     assert watch.complaints() == []
 
 
-def test_the_seed_of_the_first_cell_is_the_page_s_own(tmp_path, monkeypatch):
+def test_the_first_seed_is_the_page_s_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     watch = Watch(tmp_path)
-    torch.manual_seed(41)
     watch.look(1)
+    torch.manual_seed(41)
     torch.rand(3)
     watch.look(2)
+    torch.manual_seed(41)
+    watch.look(3)
     assert watch.complaints() == []
+    torch.manual_seed(42)
+    watch.look(4)
+    assert watch.complaints() == [(4, "left torch's seed changed: 42, it was 41")]
+    watch.clean()
+
+
+def test_numbers_from_numpy_are_the_page_s_own_if_its_first_cell_seeds(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    watch = Watch(tmp_path)
+    np.random.seed(0)
+    watch.look(1)
+    np.random.rand()
+    watch.look(5)
+    assert watch.complaints() == []
+    random.random()
+    watch.look(9)
+    assert watch.complaints() == [(9, "left the state of random changed")]
     watch.clean()
 
 

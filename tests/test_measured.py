@@ -208,6 +208,38 @@ def test_the_committed_file_can_be_shown():
     assert figures.dark(measured.draw(results, "s"))
 
 
+BACKGROUND = ROOT / "benchmarks" / "results" / "background.json"
+
+
+def test_the_table_on_background_collection_holds_what_the_file_says():
+    results = measured.read_background(BACKGROUND)
+    ratios = results["seconds_relative_to_taking_turns"]
+    text = "\n".join(measured.background(results))
+    for case, row in ratios.items():
+        numbers = [f"{row[key]:.2f}" for key in ("median", "lowest", "highest")]
+        assert re.search(r"\s+- ".join([re.escape(case), *numbers]), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("{", "not JSON"), ("{}", "has no 'date'"), (None, "no such file")],
+)
+def test_a_broken_file_on_background_collection_is_told(tmp_path, text, told):
+    file = tmp_path / "background.json"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(measured.ResultsError, match=told):
+        measured.read_background(file)
+
+
+def test_what_the_tutorial_says_about_speed_is_in_the_committed_file():
+    """Not faster for a Python env, faster for one that waits."""
+    results = measured.read_background(BACKGROUND)
+    ratios = results["seconds_relative_to_taking_turns"]
+    assert ratios["Python env"]["median"] > 0.95
+    assert all(row["median"] < 0.95 for case, row in ratios.items() if "waits" in case)
+
+
 def test_the_page_types_no_number():
     page = (ROOT / "docs" / "reference" / "build_times.rst").read_text()
     assert re.findall(r"\d", page) == []

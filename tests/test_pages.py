@@ -17,6 +17,7 @@ from conftest import ROOT, SCRIPTS
 from page_run import page_name
 from pageparts import Page
 from running import DEADLINE, run
+from sphinx_gallery.py_source_parser import remove_config_comments
 
 
 def folder_of(script: Path) -> Path:
@@ -133,7 +134,8 @@ def test_notebook_reads_like_a_notebook(script):
     assert [downloads.leftovers(text) for text in texts] == [[]] * len(texts)
     assert "<details>" in "\n".join(texts)
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
-    assert code[1:] == [cell.code.strip("\n") for cell in Page(script).cells]
+    cells = [remove_config_comments(cell.code) for cell in Page(script).cells]
+    assert code[1:] == [cell.strip("\n") for cell in cells]
 
 
 def test_zip_holds_script_and_notebook(script):

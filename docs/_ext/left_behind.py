@@ -45,7 +45,8 @@ class Watch:
         self._before = self._now()
         self._restore = settings_to_restore()
         self._seen: dict[tuple, tuple[Any, int]] = {}
-        self._seed: int | None = None
+        self._is_seeded = self._has_looked = False
+        self._own: set[str] = set()  # what the first cell seeded
         self._moved: list[tuple[int, str]] = []
 
     def look(self, line: int) -> None:
@@ -53,9 +54,17 @@ class Watch:
         now = self._now()
         if Path.cwd() != self._folder:  # sphinx-gallery goes back, a download does not
             self._moved.append((line, "left its working folder"))
-        if self._seed is None:
-            self._seed = now["torch's seed",]  # the first cell may set it
-            self._before["torch's seed",] = self._seed
+        seed = ("torch's seed",)
+        if not self._is_seeded and now[seed] != self._before[seed]:
+            self._is_seeded = True  # the first one that a page sets is its own
+            self._before[seed] = now[seed]
+        for name in OTHER_SEEDS:
+            if name in self._own or (
+                not self._has_looked and (now[name,] != self._before[name,])
+            ):
+                self._own.add(name)
+                self._before[name,] = now[name,]
+        self._has_looked = True
         for key, value in now.items():
             if self._seen.get(key, (self._before.get(key), 0))[0] != value:
                 self._seen[key] = (value, line)
@@ -134,6 +143,10 @@ class Watch:
                     found[process.pid] = process
         return [process for process in found.values() if not is_helper(process)]
 
+
+#: Global generators that a page may use if its first cell seeds them. TorchRL's
+#: prioritized samplers draw from NumPy's.
+OTHER_SEEDS = ("the state of random", "the state of numpy.random")
 
 #: Kinds of things that may still be about to end when a page does.
 PASSING = {"child process", "thread", "listening port"}

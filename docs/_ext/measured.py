@@ -50,6 +50,15 @@ SHAPE = MEASURES | {
     "growth": [ROW],
 }
 
+#: The same of the file about collecting in the background.
+BACKGROUND = {
+    "date": str,
+    "machine": str,
+    "python": str,
+    "versions": {},
+    "rounds": int,
+    "seconds_relative_to_taking_turns": {},
+}
 
 SPACE = "\N{NO-BREAK SPACE}"
 
@@ -97,20 +106,31 @@ def check(value, shape, name: str = "the file") -> None:
         raise ResultsError(f"{name} is {value}")
 
 
+def load(path: Path) -> dict:
+    """Load a JSON file.
+
+    Raises
+    ------
+    ResultsError
+        If it is missing or broken.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultsError("no such file") from None
+    except (OSError, ValueError) as error:
+        raise ResultsError(f"not JSON: {error}") from None
+
+
 def read(path: Path) -> dict:
-    """Read a file of results.
+    """Read the file about the build.
 
     Raises
     ------
     ResultsError
         If it is missing, broken, or not what ``make bench`` writes today.
     """
-    try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ResultsError("no such file") from None
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"not JSON: {error}") from None
+    results = load(path)
     check(results, SHAPE)
     by_key = rows(results)
     for pages in sizes(results):
@@ -262,15 +282,43 @@ def ratios(results: dict) -> list[str]:
     return table(title, body)
 
 
+def read_background(path: Path) -> dict:
+    """Read the file about collecting in the background.
+
+    Raises
+    ------
+    ResultsError
+        If it is missing, broken, or not what ``make bench`` writes today.
+    """
+    results = load(path)
+    check(results, BACKGROUND)
+    for case, row in results["seconds_relative_to_taking_turns"].items():
+        check(row, dict.fromkeys(("median", "lowest", "highest"), float), f"'{case}'")
+    return results
+
+
+def background(results: dict) -> list[str]:
+    """The lines of the table about collecting in the background."""
+    body = [["Env", "Median", "Lowest", "Highest"]]
+    for case, row in results["seconds_relative_to_taking_turns"].items():
+        cells = [f"{row[key]:.2f}" for key in ("median", "lowest", "highest")]
+        body.append([case, *cells])
+    rounds = count(results["rounds"], "round")
+    return table(f"Time at once, divided by time in turns; {rounds}", body)
+
+
 class Measured(SphinxDirective):
-    """What the three directives share: they read the file, or say why they cannot."""
+    """What the directives share: they read a file, or say why they cannot."""
+
+    file = RESULTS
+    read = staticmethod(read)
 
     def run(self) -> list[nodes.Node]:
         """Show the results; complain once on a page if there are none to show."""
-        relative, path = self.env.relfn2path(RESULTS)
+        relative, path = self.env.relfn2path(self.file)
         self.env.note_dependency(relative)
         try:
-            results = read(Path(path))
+            results = self.read(Path(path))
         except ResultsError as error:
             if self.env.current_document.get("measured_complained"):
                 return []
@@ -320,10 +368,23 @@ class Growth(Measured):
         yield from self.parse(pair + ratios(results))
 
 
+class Background(Measured):
+    """``.. background-ratios::``: collecting at once and in turns, compared."""
+
+    file = "/../benchmarks/results/background.json"
+    read = staticmethod(read_background)
+
+    def show(self, results: dict) -> Iterator[nodes.Node]:
+        """A paragraph and a table."""
+        yield nodes.paragraph("", origin(results))
+        yield from self.parse(background(results))
+
+
 def setup(app) -> dict:
     """Register the directives."""
     app.setup_extension("figures")
     app.add_directive("build-origin", Origin)
     app.add_directive("build-costs", Costs)
     app.add_directive("build-growth", Growth)
+    app.add_directive("background-ratios", Background)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

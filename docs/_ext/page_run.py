@@ -33,7 +33,6 @@ ROOT = Path(__file__).parents[2]
 #: Imported before warnings become errors: what they say at import is not the page's.
 HEAVY = (
     "gymnasium",
-    "torch",
     "torchrl.collectors",
     "torchrl.data",
     "torchrl.envs",
@@ -265,6 +264,9 @@ def around(gallery_conf: dict, fname: str, when: str) -> None:
         run = _current.pop()
         run.finish()
         say(f"{run.record.page} {run.record.seconds:.1f} s")
+    import torch
+
+    torch.set_num_threads(THREADS)  # before torchrl remembers the number
     for name in HEAVY:
         importlib.import_module(name)
     if not gc.get_freeze_count():  # the collector need not look at these again
@@ -278,10 +280,8 @@ def around(gallery_conf: dict, fname: str, when: str) -> None:
 
 def start(gallery_conf: dict, script_vars: dict) -> list[str]:
     """Announce a page and begin its run; returns its (empty) arguments."""
-    import torch
     import torch.multiprocessing
 
-    torch.set_num_threads(THREADS)
     torch.multiprocessing.set_start_method(START_METHOD, force=True)
     run = Run(script_vars)
     _current.append(run)

@@ -11,6 +11,11 @@ import random
 
 import numpy as np
 
+random.seed(0)
+
+# %%
+# The first cell has seeded one of them.
+
+random.random()
 # !! left the state of numpy.random changed
-# !! left the state of random changed
-random.seed(3), np.random.seed(3)
+np.random.rand()
