@@ -68,6 +68,7 @@ reproduce: environment
 bench: environment
 	@$(BIN)/python benchmarks/build.py
 	@$(BIN)/python benchmarks/background.py
+	@$(BIN)/python benchmarks/layouts.py
 
 constraints:
 	@$(PYTHON) docs/_ext/constraints.py

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import figures
@@ -50,15 +51,8 @@ SHAPE = MEASURES | {
     "growth": [ROW],
 }
 
-#: The same of the file about collecting in the background.
-BACKGROUND = {
-    "date": str,
-    "machine": str,
-    "python": str,
-    "versions": {},
-    "rounds": int,
-    "seconds_relative_to_taking_turns": {},
-}
+#: The same of a file that compares two ways of doing one thing.
+COMPARED = {"date": str, "machine": str, "python": str, "versions": {}, "rounds": int}
 
 SPACE = "\N{NO-BREAK SPACE}"
 
@@ -282,29 +276,61 @@ def ratios(results: dict) -> list[str]:
     return table(title, body)
 
 
-def read_background(path: Path) -> dict:
-    """Read the file about collecting in the background.
+@dataclass(frozen=True)
+class Comparison:
+    """A file of ratios: its name, the key that holds them, what the table calls them.
 
-    Raises
-    ------
-    ResultsError
-        If it is missing, broken, or not what ``make bench`` writes today.
+    Attributes
+    ----------
+    name : str
+        Of the file, as ``<name>.json``.
+    key : str
+        Under it stand the cases, each with median, lowest and highest ratio.
+    case, title : str
+        Head of the first column, and of the table.
     """
-    results = load(path)
-    check(results, BACKGROUND)
-    for case, row in results["seconds_relative_to_taking_turns"].items():
-        check(row, dict.fromkeys(("median", "lowest", "highest"), float), f"'{case}'")
-    return results
+
+    name: str
+    key: str
+    case: str
+    title: str
+
+    def read(self, path: Path) -> dict:
+        """Read the file.
+
+        Raises
+        ------
+        ResultsError
+            If it is missing, broken, or not what ``make bench`` writes today.
+        """
+        results = load(path)
+        check(results, COMPARED | {self.key: {}})
+        for case, row in results[self.key].items():
+            check(row, dict.fromkeys(SPREAD, float), f"'{case}'")
+        return results
+
+    def lines(self, results: dict) -> list[str]:
+        """The lines of its table."""
+        body = [[self.case, *map(str.capitalize, SPREAD)]]
+        for case, row in results[self.key].items():
+            body.append([case, *(f"{row[key]:.2f}" for key in SPREAD)])
+        return table(f"{self.title}; {count(results['rounds'], 'round')}", body)
 
 
-def background(results: dict) -> list[str]:
-    """The lines of the table about collecting in the background."""
-    body = [["Env", "Median", "Lowest", "Highest"]]
-    for case, row in results["seconds_relative_to_taking_turns"].items():
-        cells = [f"{row[key]:.2f}" for key in ("median", "lowest", "highest")]
-        body.append([case, *cells])
-    rounds = count(results["rounds"], "round")
-    return table(f"Time at once, divided by time in turns; {rounds}", body)
+SPREAD = ("median", "lowest", "highest")
+
+BACKGROUND = Comparison(
+    name="background",
+    key="seconds_relative_to_taking_turns",
+    case="Env",
+    title="Time at once, divided by time in turns",
+)
+LAYOUTS = Comparison(
+    name="layouts",
+    key="seconds_relative_to_padded",
+    case="Batch",
+    title="Time for nested rows, divided by time for padded ones",
+)
 
 
 class Measured(SphinxDirective):
@@ -368,16 +394,22 @@ class Growth(Measured):
         yield from self.parse(pair + ratios(results))
 
 
-class Background(Measured):
-    """``.. background-ratios::``: collecting at once and in turns, compared."""
+class Compared(Measured):
+    """A comparison: a paragraph and a table."""
 
-    file = "/../benchmarks/results/background.json"
-    read = staticmethod(read_background)
+    comparison: Comparison
 
     def show(self, results: dict) -> Iterator[nodes.Node]:
-        """A paragraph and a table."""
+        """When and where it was measured, then the ratios."""
         yield nodes.paragraph("", origin(results))
-        yield from self.parse(background(results))
+        yield from self.parse(self.comparison.lines(results))
+
+
+def compared(comparison: Comparison) -> type[Compared]:
+    """The directive ``.. <name>-ratios::`` of a comparison."""
+    file = RESULTS.replace("build.json", f"{comparison.name}.json")
+    own = {"comparison": comparison, "file": file, "read": comparison.read}
+    return type(f"Compared{comparison.name.title()}", (Compared,), own)
 
 
 def setup(app) -> dict:
@@ -386,5 +418,6 @@ def setup(app) -> dict:
     app.add_directive("build-origin", Origin)
     app.add_directive("build-costs", Costs)
     app.add_directive("build-growth", Growth)
-    app.add_directive("background-ratios", Background)
+    for comparison in (BACKGROUND, LAYOUTS):
+        app.add_directive(f"{comparison.name}-ratios", compared(comparison))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

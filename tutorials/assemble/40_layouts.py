@@ -289,7 +289,8 @@ def check(answer):
 # =====================================  ============  =============================
 #
 # Whoever writes into a view changes the batch. Clone the batch first, as above, where
-# that would hurt.
+# that would hurt. How fast rows are made, padded or nested, is measured in
+# :ref:`a benchmark <bench-layouts>`.
 #
 # What you can rely on
 # --------------------
