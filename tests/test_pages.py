@@ -89,7 +89,8 @@ def test_script_runs_alone(script, tmp_path):
     copy.write_bytes((folder_of(script) / script.name).read_bytes())
     assert copy.read_bytes() == script.read_bytes()
     ran = run(copy, tmp_path)
-    assert ran.code == 0, ran.stderr
+    place = f"tutorials/{page_name(script)}.py:{ran.line or 1}"
+    assert ran.code == 0, f"{place}: run alone: {ran.error}\n{ran.stderr}"
     assert [path.name for path in tmp_path.iterdir()] == [script.name]
 
 
