@@ -9,25 +9,17 @@ of neighbours are kept.
 
 from __future__ import annotations
 
-import datetime
-import json
-import os
-import platform
-import statistics
 import sys
 import time
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 
 import gymnasium
 import torch
+from report import write_ratios
 from torchrl.collectors import Collector
 from torchrl.data import LazyTensorStorage, ReplayBuffer
 from torchrl.envs import EnvBase, GymEnv, GymWrapper
 
-ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "background.json"
 ROUNDS = 9
 BATCHES = 5  # after one to warm up
 DEADLINE = 120  # seconds for one measurement
@@ -179,27 +171,8 @@ def main() -> None:
     for number in range(1, ROUNDS + 1):
         print(f"  round {number} of {ROUNDS}", file=sys.stderr)
         rounds.append({case.name: measure(case) for case in CASES})
-    ratios = {}
-    for name in rounds[0]:
-        values = sorted(part[name] for part in rounds)
-        ratios[name] = {
-            "median": round(statistics.median(values), 2),
-            "lowest": round(values[0], 2),
-            "highest": round(values[-1], 2),
-        }
-    result = {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
-        "rounds": ROUNDS,
-        "seconds_relative_to_taking_turns": ratios,
-    }
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"wrote {RESULT.relative_to(ROOT)}")
-    for name, ratio in ratios.items():
-        print(f"  {name:27} {ratio['median']:5.0%} of the time of taking turns")
+    key = "seconds_relative_to_taking_turns"
+    write_ratios("background", PACKAGES, key, rounds)
 
 
 if __name__ == "__main__":

@@ -9,20 +9,17 @@ the ratios, which are taken within one round.
 from __future__ import annotations
 
 import argparse
-import datetime
 import json
-import os
-import platform
 import shutil
 import signal
 import statistics
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from pathlib import Path
 
 import synthetic
+from report import origin
 from trial import Trial, build
 
 ROOT = Path(__file__).parents[1]
@@ -180,10 +177,7 @@ def run(sizes: list[int], rounds: int, growth_rounds: int) -> dict:
         root = Path(folder, "site")
         copy_site(root)
         return {
-            "date": datetime.date.today().isoformat(),
-            "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            "python": platform.python_version(),
-            "versions": {name: version(name) for name in PACKAGES},
+            **origin(PACKAGES),
             **site(root, rounds),
             "growth": growth(root, sizes, growth_rounds, until),
         }

@@ -7,22 +7,14 @@ drifts, and only ratios of neighbours are kept.
 
 from __future__ import annotations
 
-import datetime
-import json
-import os
-import platform
-import statistics
 import time
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 
 import torch
+from report import write_ratios
 from tensordict import TensorDict
 from torchrl.collectors.utils import split_trajectories
 
-ROOT = Path(__file__).parents[1]
-RESULT = ROOT / "benchmarks" / "results" / "layouts.json"
 ROUNDS = 9
 REPEAT = 20  # calls in one measurement
 PACKAGES = ("torch", "torchrl", "tensordict")
@@ -72,26 +64,7 @@ def main() -> None:
     rounds = [
         {name: measure(td) for name, td in batches.items()} for _ in range(ROUNDS)
     ]
-    ratios = {}
-    for name in batches:
-        values = sorted(part[name] for part in rounds)
-        ratios[name] = {
-            "median": round(statistics.median(values), 2),
-            "lowest": round(values[0], 2),
-            "highest": round(values[-1], 2),
-        }
-    result = {
-        "date": datetime.date.today().isoformat(),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-        "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
-        "rounds": ROUNDS,
-        "seconds_relative_to_padded": ratios,
-    }
-    RESULT.write_text(json.dumps(result, indent=2) + "\n")
-    print(f"wrote {RESULT.relative_to(ROOT)}")
-    for name, ratio in ratios.items():
-        print(f"  {name:29} {ratio['median']:5.0%} of the time of padding")
+    write_ratios("layouts", PACKAGES, "seconds_relative_to_padded", rounds)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from running import run
 FOLDER = ROOT / "benchmarks"
 sys.path.append(str(FOLDER))  # last: `build` stays the one of docs/_ext
 
-import synthetic  # noqa: E402  (found through the line above)
+import report  # noqa: E402  (these are found through the line above)
+import synthetic  # noqa: E402
 import trial  # noqa: E402
 
 
@@ -399,3 +400,11 @@ def test_the_committed_file_says_how_it_was_measured():
     results = json.loads(bench.RESULT.read_text())
     assert all(row["workers"] in bench.WORKERS for row in results["growth"])
     assert set(results["versions"]) == set(bench.PACKAGES)
+
+
+def test_a_comparison_keeps_median_and_range_of_each_case():
+    rounds = [{"a": 1.0, "b": 0.5}, {"a": 4.0, "b": 0.5}, {"a": 2.0, "b": 0.5}]
+    assert report.spread(rounds) == {
+        "a": {"median": 2.0, "lowest": 1.0, "highest": 4.0},
+        "b": {"median": 0.5, "lowest": 0.5, "highest": 0.5},
+    }
