@@ -133,6 +133,21 @@ def test_numbers_from_numpy_are_the_page_s_own_if_its_first_cell_seeds(
     watch.clean()
 
 
+def test_the_first_cell_may_choose_the_number_of_threads(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = torch.get_num_threads()
+    watch = Watch(tmp_path)
+    torch.set_num_threads(before + 1)
+    watch.look(1)
+    assert watch.complaints() == []
+    torch.set_num_threads(before + 2)
+    watch.look(5)
+    told = f"left the thread count changed: {before + 2}, it was {before + 1}"
+    assert watch.complaints() == [(5, told)]
+    watch.clean()
+    assert torch.get_num_threads() == before
+
+
 def test_another_working_folder_is_told_at_its_cell(watch, monkeypatch):
     monkeypatch.chdir("/")
     watch.look(7)

@@ -64,6 +64,8 @@ class Watch:
             ):
                 self._own.add(name)
                 self._before[name,] = now[name,]
+        if not self._has_looked:  # one thread for all of the page, if it says so first
+            self._before["the thread count",] = now["the thread count",]
         self._has_looked = True
         for key, value in now.items():
             if self._seen.get(key, (self._before.get(key), 0))[0] != value:

@@ -9,5 +9,10 @@ One page of the planted gallery.
 
 import torch
 
-# !! left the thread count changed: 1, it was 2
 torch.set_num_threads(1)
+
+# %%
+# The first cell may choose, no later one.
+
+# !! left the thread count changed: 2, it was 1
+torch.set_num_threads(2)
