@@ -13,8 +13,9 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from pagelint import spawns
 from pageparts import Page
-from running import run
+from running import run, run_forked
 
 FOLDER = Path(__file__).parent / "claims"
 KEYS = {"says", "assert", "replace", "with"}
@@ -86,7 +87,8 @@ def verdict(page: Page, claim: Claim, folder: Path) -> str:
     lines[lines.index(claim.replace)] = claim.by
     mutated = folder / page.path.name
     mutated.write_text("\n".join(lines) + "\n")
-    ran = run(mutated, folder)
+    alone = any(spawns(node) for cell in page.cells for node in ast.walk(cell.tree))
+    ran = (run if alone else run_forked)(mutated, folder)
     pins = [item for item in page.asserts() if item.text == claim.pin]
     if ran.code == 0:
         return f"nothing failed with: {claim.by.strip()}"
