@@ -13,9 +13,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from pagelint import spawns
 from pageparts import Page
-from running import run, run_forked
+from running import run_quickly
 
 FOLDER = Path(__file__).parent / "claims"
 KEYS = {"says", "assert", "replace", "with"}
@@ -87,8 +86,7 @@ def verdict(page: Page, claim: Claim, folder: Path) -> str:
     lines[lines.index(claim.replace)] = claim.by
     mutated = folder / page.path.name
     mutated.write_text("\n".join(lines) + "\n")
-    alone = any(spawns(node) for cell in page.cells for node in ast.walk(cell.tree))
-    ran = (run if alone else run_forked)(mutated, folder)
+    ran = run_quickly(mutated, folder, page)
     pins = [item for item in page.asserts() if item.text == claim.pin]
     if ran.code == 0:
         return f"nothing failed with: {claim.by.strip()}"
