@@ -24,6 +24,7 @@ extensions = [
     "figures",
     "downloads",
     "folds",
+    "lean",
     "measured",
 ]
 
@@ -83,9 +84,10 @@ html_favicon = "docs/_static/favicon.svg"
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_sidebars = {"**": ["sidebar-nav-bs"]}  # the button to fold it needs Bootstrap
 html_theme_options = {
     "logo": {"text": "TorchRL Trajectories"},
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["color-mode"],
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
