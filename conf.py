@@ -26,6 +26,8 @@ extensions = [
     "folds",
     "lean",
     "measured",
+    "pagehead",
+    "thumbnails",
 ]
 
 # -- Strictness ------------------------------------------------------------------------

@@ -1,0 +1,123 @@
+"""What a reader wants to know first, below the title of each tutorial.
+
+How long it takes to read, how long to run, with which versions it ran, and where its
+script and notebook are. Also marks each assert in its code as checked, and folds an
+output that is long: what the reader looks for stands out, what fills the page does not.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+import re
+from pathlib import Path
+
+from page_run import limits, page_name, pages
+from pageparts import Page, words
+from sphinx.application import Sphinx
+
+ROOT = Path(__file__).parents[2]
+WORDS_A_MINUTE = 200
+LINES_A_MINUTE = 20  # of code, which is read slower
+FOLD = 15  # lines of an output that stand open
+SHOWN = ("torch", "torchrl")  # versions that a reader compares with his own
+
+_DOWNLOAD = re.compile(r'<a class="reference download[^>]*\bhref="([^"]*\.(py|ipynb))"')
+_OUTPUT = re.compile(
+    r'(<div class="sphx-glr-script-out[^>]*>)(.*?<pre>)(.*?)(</pre>.*?</div>\n?</div>)',
+    re.DOTALL,
+)
+_ASSERT = re.compile(r'<span class="k">assert</span>')
+
+
+def minutes(page: Page) -> int:
+    """Minutes that a page takes to read, at least one."""
+    prose = sum(words(block.text) for block in page.prose)
+    code = sum(len(cell.lines) for cell in page.cells)
+    return max(1, math.ceil(prose / WORDS_A_MINUTE + code / LINES_A_MINUTE))
+
+
+def lasts(name: str, raised: dict[str, float]) -> str:
+    """How long a page runs, from its limit: a measured time would differ each time."""
+    return "runs for a minute or so" if name in raised else "runs in seconds"
+
+
+def versions(requirements: str) -> list[str]:
+    """The pinned versions that are worth a line: ``torch 2.14.1``."""
+    pins = dict(re.findall(r"^([\w-]+)(?:\[[\w,-]+\])?==(\S+)", requirements, re.M))
+    return [f"{name} {pins[name]}" for name in SHOWN]
+
+
+def source(name: str, environ: dict[str, str]) -> str:
+    """Address of a script where it is developed; "" if the build does not know.
+
+    Parameters
+    ----------
+    name : str
+        Name of the page.
+    environ : dict
+        With what GitHub's workflows set: server, repository and commit.
+    """
+    keys = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
+    if not all(environ.get(key) for key in keys):
+        return ""
+    server, repository, commit = (environ[key] for key in keys)
+    return f"{server}/{repository}/blob/{commit}/tutorials/{name}.py"
+
+
+def head(script: Path, root: Path, body: str, environ: dict[str, str]) -> str:
+    """The line below the title.
+
+    Parameters
+    ----------
+    script : Path
+        Of the page.
+    root : Path
+        Of the repository.
+    body : str
+        The page as HTML, which links its downloads.
+    environ : dict
+        The environment of the build.
+    """
+    name = page_name(script)
+    facts = [f"{minutes(Page(script))} min to read", lasts(name, limits(root)[1])]
+    facts.append(", ".join(versions((root / "requirements.txt").read_text())))
+    links = {kind: address for address, kind in _DOWNLOAD.findall(body)}
+    names = {"py": "script", "ipynb": "notebook"}
+    shown = [
+        f'<a href="{links[kind]}" download>{text}</a>'
+        for kind, text in names.items()
+        if kind in links
+    ]
+    if address := source(name, environ):
+        shown.append(f'<a href="{html.escape(address)}">source</a>')
+    items = "".join(f"<li>{item}</li>" for item in [*facts, *shown])
+    return f'<ul class="page-facts" aria-label="About this page">{items}</ul>'
+
+
+def folded(found: re.Match) -> str:
+    """An output, folded after its first lines if it is long."""
+    count = found[3].count("\n")
+    if count <= FOLD:
+        return found[0]
+    summary = f"<summary>Output of {count} lines</summary>"
+    return f'<details class="long-output">{summary}{found[0]}</details>'
+
+
+def add(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Change the body of a tutorial as it is about to be written."""
+    scripts = {f"tutorials/{page_name(script)}": script for script in pages(ROOT)}
+    if pagename not in scripts or "body" not in context:
+        return
+    body = context["body"]
+    line = head(scripts[pagename], ROOT, body, dict(os.environ))
+    body = body.replace("</h1>", f"</h1>\n{line}", 1)
+    body = _ASSERT.sub('<span class="k checked">assert</span>', body)
+    context["body"] = _OUTPUT.sub(folded, body)
+
+
+def setup(app: Sphinx) -> dict:
+    """Run for each page, when its body stands and its file does not."""
+    app.connect("html-page-context", add)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
