@@ -27,6 +27,7 @@ extensions = [
     "lean",
     "measured",
     "pagehead",
+    "sitefacts",
     "thumbnails",
 ]
 

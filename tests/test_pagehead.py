@@ -23,7 +23,8 @@ def page(tmp_path: Path, words: int, lines: int) -> Page:
 
 
 @pytest.mark.parametrize(
-    ("words", "lines", "minutes"), [(0, 1, 1), (199, 1, 2), (600, 40, 6), (1000, 100, 11)]
+    ("words", "lines", "minutes"),
+    [(0, 1, 1), (199, 1, 2), (600, 40, 6), (1000, 100, 11)],
 )
 def test_reading_takes_longer_with_words_and_with_code(tmp_path, words, lines, minutes):
     assert pagehead.minutes(page(tmp_path, words, lines)) == minutes

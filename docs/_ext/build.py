@@ -37,6 +37,7 @@ from messages import (
     warning_lines,
 )
 from page_run import Record, limits, page_name, pages, records
+from sitefacts import commit_date
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ("requirements.txt", "constraints.txt", "conf.py", warned.LIST)
@@ -78,7 +79,7 @@ def site_key(root: Path) -> str:
     for file in sorted(file for name in folders for file in root.glob(f"{name}/**/*")):
         if file.is_file() and not made.match(file.relative_to(root).as_posix()):
             files.append(file)
-    return digest_of(root, files)
+    return digest_of(root, files) + commit_date(root)  # the home page shows it
 
 
 def page_key(script: Path, shared: str) -> str:

@@ -25,6 +25,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import psutil
+import sitefacts
 from messages import script_place
 from page_run import page_name, pages
 from pageparts import Page
@@ -187,6 +188,7 @@ def another_environment(folder: Path, first: float) -> dict[str, str]:
         "PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1",
         "TZ": other_zone(first, time.time()),
         "TMPDIR": str(folder / "tmp"),
+        sitefacts.DATE: sitefacts.commit_date(ROOT),  # the copy is no repository
         MARK: str(folder),
     }
 
