@@ -8,12 +8,15 @@ import os
 import threading
 from pathlib import Path
 
+import browser
 import pytest
 from page_run import page_name, pages
+from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "html"
 SCRIPTS = pages(ROOT)
+SECONDS = 15_000  # ms that a page in the browser may take to do what it is asked
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -61,3 +64,49 @@ def served(site: Path):
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join(timeout=10)
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """One headless browser for all tests."""
+    try:
+        executable = browser.chromium()
+    except browser.NoBrowserError as error:
+        pytest.fail(str(error), pytrace=False)
+    with sync_playwright() as playwright:
+        process = playwright.chromium.launch(
+            executable_path=executable, args=browser.FLAGS
+        )
+        yield process
+        process.close()
+
+
+@pytest.fixture
+def tab(chromium, served):
+    """A fresh profile; fails at the end if a page complained or left the site."""
+    context = chromium.new_context(viewport={"width": 1400, "height": 900})
+    context.set_default_timeout(SECONDS)
+    page = context.new_page()
+    trouble: list[str] = []
+    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
+
+    def failed(request) -> None:
+        # The browser cancels what is under way, the icon say, when a test leaves the
+        # page. A file that is missing or a server that is gone has another name.
+        if request.failure != "net::ERR_ABORTED":
+            trouble.append(f"{request.failure}: {request.url}")
+
+    def console(message) -> None:
+        if message.type in ("error", "warning"):
+            trouble.append(f"{message.type}: {message.text}")
+
+    def request(sent) -> None:
+        if not sent.url.startswith((served, "file://", "data:", "blob:")):
+            trouble.append(f"request to another host: {sent.url}")
+
+    page.on("requestfailed", failed)
+    page.on("console", console)
+    page.on("request", request)
+    yield page
+    context.close()
+    assert trouble == []

@@ -63,7 +63,8 @@ def test_dark_holds_without_script_and_paper_is_light():
         'html[data-theme=light] p{top:1}html[data-theme="dark"] p{top:2}p{top:3}'
     )
     assert css.splitlines() == [
-        'html[data-theme=light] p,html[data-theme="auto"] p{top:1}',
+        "html[data-theme=light] p{top:1}",
+        '@media print,(prefers-color-scheme:light){html[data-theme="auto"] p{top:1}}',
         '@media print{html[data-theme="dark"] p{top:1}}',
         '@media screen{html[data-theme="dark"] p{top:2}}',
         "@media screen and (prefers-color-scheme:dark)"
@@ -95,6 +96,14 @@ def test_a_page_asks_for_one_stylesheet_and_late_for_its_scripts():
         "    <script>const page = 1;</script>",
         "</head>",
     ]
+
+
+def test_what_the_theme_leaves_without_name_or_use_is_mended():
+    fold = '<summary><span class="toctree-toggle" role="presentation"></span></summary>'
+    html = f"{HEAD}<noscript><style></style>\n</noscript>{fold}"
+    made = lean.lean_head(html, "s", "", False)
+    assert '<summary aria-label="Pages of this section"><span class="toctree-' in made
+    assert ".sidebar-toggle, .copybtn { display: none !important; }" in made
 
 
 def test_a_page_with_tabs_gets_their_script():

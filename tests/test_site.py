@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import browser
 import pytest
 from conftest import SITE
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 
 PAGES = sorted(
     path.relative_to(SITE).as_posix()
@@ -18,53 +17,6 @@ PAGES = sorted(
     if "_static" not in path.parts
 )
 COLLECT = "tutorials/assemble/10_collect.html"
-SECONDS = 15_000  # ms that a page may take to do what it is asked
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    """One headless browser for all tests."""
-    try:
-        executable = browser.chromium()
-    except browser.NoBrowserError as error:
-        pytest.fail(str(error), pytrace=False)
-    with sync_playwright() as playwright:
-        process = playwright.chromium.launch(
-            executable_path=executable, args=browser.FLAGS
-        )
-        yield process
-        process.close()
-
-
-@pytest.fixture
-def tab(chromium, served):
-    """A fresh profile; fails at the end if a page complained or left the site."""
-    context = chromium.new_context(viewport={"width": 1400, "height": 900})
-    context.set_default_timeout(SECONDS)
-    page = context.new_page()
-    trouble: list[str] = []
-    page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
-
-    def failed(request) -> None:
-        # The browser cancels what is under way, the icon say, when a test leaves the
-        # page. A file that is missing or a server that is gone has another name.
-        if request.failure != "net::ERR_ABORTED":
-            trouble.append(f"{request.failure}: {request.url}")
-
-    def console(message) -> None:
-        if message.type in ("error", "warning"):
-            trouble.append(f"{message.type}: {message.text}")
-
-    def request(sent) -> None:
-        if not sent.url.startswith((served, "file://", "data:", "blob:")):
-            trouble.append(f"request to another host: {sent.url}")
-
-    page.on("requestfailed", failed)
-    page.on("console", console)
-    page.on("request", request)
-    yield page
-    context.close()
-    assert trouble == []
 
 
 @pytest.fixture(params=["http", "file"])

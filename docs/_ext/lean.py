@@ -4,7 +4,8 @@ The theme is taken as it is. When Sphinx has written the pages, this extension l
 what they use: rules for things that no page holds are dropped from the stylesheets, and
 what remains becomes one file. Icons are painted by `site.css`, so the rules that paint
 glyphs of an icon font go too, and with them the font. Scripts that no page needs are
-not asked for; the others wait until the page is there.
+not asked for; the others wait until the page is there. What the theme leaves without a
+name or a use is mended.
 
 Where the theme has colours for light and dark, both also hold without script (by what
 the reader's system prefers), and print is always light.
@@ -45,6 +46,13 @@ _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _WORD = re.compile(r"[\w-]+")
 _NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
 _VAR = re.compile(r"--[\w-]+")
+
+#: The fold of a section in the sidebar; a screen reader needs a name for it.
+_FOLD = '<summary><span class="toctree-toggle"'
+_NAMED_SUMMARY = '<summary aria-label="Pages of this section">'
+
+#: Without script nothing listens to these buttons.
+_NO_SCRIPT = "<style>.sidebar-toggle, .copybtn { display: none !important; }</style>"
 
 GROUPS = ("media", "supports", "layer", "container")
 LIGHT = re.compile(r"""\[data-theme=["']?light["']?\]""")
@@ -183,10 +191,11 @@ def with_themes(css: str) -> str:
     def both(selectors, body):
         dark = [text for text in selectors if DARK.search(text)]
         if other := [text for text in selectors if text not in dark]:
-            light = [text for text in other if LIGHT.search(text)]
-            auto = [LIGHT.sub(AUTO, text) for text in light]
-            yield rule(other + auto, body)
-            if light:
+            yield rule(other, body)
+            if light := [text for text in other if LIGHT.search(text)]:
+                auto = [LIGHT.sub(AUTO, text) for text in light]
+                prefers = "@media print,(prefers-color-scheme:light)"
+                yield f"{prefers}{{{rule(auto, body)}}}"
                 paper = [LIGHT.sub('[data-theme="dark"]', text) for text in light]
                 yield f"@media print{{{rule(paper, body)}}}"
         if dark:
@@ -218,6 +227,8 @@ def lean_head(html: str, sheet: str, options: str, is_search: bool) -> str:
     link = f'    <link rel="stylesheet" href="{sheet}" />\n'
     html = html[: first.start()] + link + _LINK.sub("", html[first.start() :])
     html = _PRELOAD.sub("", html)
+    html = html.replace(_FOLD, _FOLD.replace("<summary>", _NAMED_SUMMARY))
+    html = html.replace("</noscript>", f"{_NO_SCRIPT}</noscript>", 1)
 
     def script(found: re.Match) -> str:
         name = Path(urlsplit(found[2]).path).name
