@@ -16,7 +16,7 @@ endif
 NEWEST := build/newest
 
 .PHONY: help interpreter environment html serve test lint format reproduce bench \
-  constraints links newest clean
+  constraints links newest audit clean
 
 help:
 	@echo "make html [PAGE=assemble/10_collect]  run the tutorials, build build/html"
@@ -29,6 +29,7 @@ help:
 	@echo "make constraints                      resolve requirements.txt into constraints.txt"
 	@echo "make links                            follow every link to the outside"
 	@echo "make newest [PAGE=…]                  say which claims the newest releases break"
+	@echo "make audit                            Lighthouse and valid HTML; needs Node, Java"
 	@echo "make clean                            remove what the build made"
 	@echo "PYTHON=python3.12 chooses the interpreter, VENV=path an environment of yours."
 
@@ -86,6 +87,9 @@ newest: interpreter
 	@$(PYTHON) docs/_ext/environment.py --root $(NEWEST) $(NEWEST)/venv
 	@$(NEWEST)/venv/bin/python tests/claim_report.py $(PAGE)
 endif
+
+audit: html
+	@$(BIN)/python tests/audit.py
 
 clean:
 	@rm -rf build docs/tutorials .pytest_cache .ruff_cache
