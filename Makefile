@@ -16,7 +16,7 @@ endif
 NEWEST := build/newest
 
 .PHONY: help interpreter environment html serve test lint format reproduce bench \
-  constraints links newest audit clean
+  bench-learning constraints links newest audit clean
 
 help:
 	@echo "make html [PAGE=assemble/10_collect]  run the tutorials, build build/html"
@@ -26,6 +26,7 @@ help:
 	@echo "make format                           format the code, mend what can be mended"
 	@echo "make reproduce                        build again elsewhere; say what differs"
 	@echo "make bench                            measure; writes benchmarks/results"
+	@echo "make bench-learning                   train from five seeds; a quarter of an hour"
 	@echo "make constraints                      resolve requirements.txt into constraints.txt"
 	@echo "make links                            follow every link to the outside"
 	@echo "make newest [PAGE=…]                  say which claims the newest releases break"
@@ -70,6 +71,9 @@ bench: environment
 	@$(BIN)/python benchmarks/build.py
 	@$(BIN)/python benchmarks/background.py
 	@$(BIN)/python benchmarks/layouts.py
+
+bench-learning: environment
+	@$(BIN)/python benchmarks/learning.py
 
 constraints:
 	@$(PYTHON) docs/_ext/constraints.py

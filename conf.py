@@ -25,6 +25,7 @@ extensions = [
     "downloads",
     "folds",
     "lean",
+    "learned",
     "measured",
     "pagehead",
     "sitefacts",

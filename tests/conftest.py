@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import io
 import os
 import threading
 from pathlib import Path
@@ -12,6 +13,8 @@ import browser
 import pytest
 from page_run import page_name, pages
 from playwright.sync_api import sync_playwright
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "html"
@@ -38,6 +41,39 @@ def site() -> Path:
     """Folder of the built site, which `make test` builds before the tests."""
     assert (SITE / "index.html").exists(), "no build/html; run `make html` first"
     return SITE
+
+
+@pytest.fixture
+def one_page(tmp_path):
+    """Build a site of one page beside a file; gives HTML, warnings, drawn figures."""
+
+    def build(
+        extension: str, markup: str, file: str, content: str | None
+    ) -> tuple[str, str, dict[str, str]]:
+        source = tmp_path / "docs"
+        source.mkdir(exist_ok=True)
+        (source / "index.rst").write_text(f"Title\n=====\n\n{markup}")
+        if content is not None:
+            (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / file).write_text(content)
+        warnings = io.StringIO()
+        with docutils_namespace():
+            app = Sphinx(
+                source,
+                None,
+                tmp_path / "out",
+                tmp_path / "doctrees",
+                "html",
+                {"extensions": [extension], "html_theme": "basic"},
+                status=None,
+                warning=warnings,
+            )
+            app.build()
+        images = tmp_path / "out" / "_images"
+        drawn = {path.name: path.read_text() for path in images.glob("*")}
+        return (tmp_path / "out/index.html").read_text(), warnings.getvalue(), drawn
+
+    return build
 
 
 class QuietHandler(http.server.SimpleHTTPRequestHandler):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import functools
 import json
 import re
 from pathlib import Path
@@ -12,8 +12,6 @@ import matplotlib as mpl
 import measured
 import pytest
 from conftest import ROOT
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 FILE = "benchmarks/results/build.json"
 DIRECTIVES = ".. build-origin::\n\n.. build-costs::\n\n.. build-growth::\n"
@@ -59,35 +57,9 @@ def results() -> dict:
 
 
 @pytest.fixture
-def project(tmp_path):
-    """Build a one-page site beside a file of results; returns HTML, warnings, files."""
-
-    def build(content: str | None) -> tuple[str, str, dict[str, str]]:
-        source = tmp_path / "docs"
-        source.mkdir(exist_ok=True)
-        (source / "index.rst").write_text(f"Title\n=====\n\n{DIRECTIVES}")
-        if content is not None:
-            file = tmp_path / FILE
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(content)
-        warnings = io.StringIO()
-        with docutils_namespace():
-            app = Sphinx(
-                source,
-                None,
-                tmp_path / "out",
-                tmp_path / "doctrees",
-                "html",
-                {"extensions": ["measured"], "html_theme": "basic"},
-                status=None,
-                warning=warnings,
-            )
-            app.build()
-        images = tmp_path / "out" / "_images"
-        drawn = {path.name: path.read_text() for path in images.glob("*")}
-        return (tmp_path / "out/index.html").read_text(), warnings.getvalue(), drawn
-
-    return build
+def project(one_page):
+    """Build a page of the directives beside a file of results."""
+    return functools.partial(one_page, "measured", DIRECTIVES, FILE)
 
 
 def text(html: str) -> str:

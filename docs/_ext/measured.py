@@ -337,6 +337,7 @@ class Measured(SphinxDirective):
     """What the directives share: they read a file, or say why they cannot."""
 
     file = RESULTS
+    writer = "make bench"
     read = staticmethod(read)
 
     def run(self) -> list[nodes.Node]:
@@ -350,7 +351,7 @@ class Measured(SphinxDirective):
                 return []
             self.env.current_document["measured_complained"] = True
             file = relative.removeprefix("../")
-            raise self.error(f"{file}: {error}; `make bench` writes it") from None
+            raise self.error(f"{file}: {error}; `{self.writer}` writes it") from None
         return list(self.show(results))
 
     def show(self, results: dict) -> Iterator[nodes.Node]:
