@@ -30,6 +30,7 @@ extensions = [
     "pagehead",
     "sitefacts",
     "thumbnails",
+    "sections",
 ]
 
 # -- Strictness ------------------------------------------------------------------------

@@ -24,16 +24,18 @@ import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-#: Scripts that only the search page needs, or none: Bootstrap's moves menus and
-#: tooltips that this site does not have.
+#: Scripts that no page needs: Bootstrap's moves menus and tooltips that this site does
+#: not have, Sphinx's search is replaced (see sections.py).
 UNNEEDED = {
     "bootstrap.js",
     "fontawesome.js",
-    "language_data.js",
     "searchindex.js",
     "searchtools.js",
     "sg-tags.js",
+    "sphinx_highlight.js",
 }
+#: Scripts that the search page alone needs; they name no class of an element.
+SEARCH = {"language_data.js", "minisearch.js", "sections.js"}
 TABS = "design-tabs.js"  # needed where a page has tabs
 
 _LINK = re.compile(r'[ \t]*<link\b[^>]*\brel="stylesheet"[^>]*>\n?')
@@ -219,7 +221,7 @@ def lean_head(html: str, sheet: str, options: str, is_search: bool) -> str:
     options : str
         The script ``documentation_options.js``, which becomes part of the page.
     is_search : bool
-        Whether it is the page that searches: its scripts stay as they are.
+        Whether it is the page that searches.
     """
     first = _LINK.search(html)
     if first is None:
@@ -232,9 +234,9 @@ def lean_head(html: str, sheet: str, options: str, is_search: bool) -> str:
 
     def script(found: re.Match) -> str:
         name = Path(urlsplit(found[2]).path).name
-        if is_search:
-            return "" if name in ("bootstrap.js", "fontawesome.js") else found[0]
         if name in UNNEEDED or (name == TABS and "sd-tab-set" not in html):
+            return ""
+        if name in SEARCH and not is_search:
             return ""
         if name == "documentation_options.js":
             return f"    <script>{options.strip()}</script>\n"
@@ -295,7 +297,7 @@ def asked_for(pages: dict[Path, str], root: Path) -> tuple[list[Path], list[str]
     texts = [
         file.read_text(encoding="utf-8")
         for file in scripts
-        if file.name not in UNNEEDED
+        if file.name not in UNNEEDED | SEARCH
     ]
     inline = [text for html in pages.values() for text in _INLINE.findall(html)]
     return list(sheets), texts + inline
