@@ -30,6 +30,7 @@ extensions = [
     "pagehead",
     "sitefacts",
     "thumbnails",
+    "metadata",
     "sections",
 ]
 
@@ -83,6 +84,8 @@ sphinx_gallery_conf = {
 templates_path = ["docs/_templates"]
 html_theme = "pydata_sphinx_theme"
 html_title = project
+html_baseurl = os.environ.get("SITE_URL", "")  # where it will be published, if known
+html_additional_pages = {"404": "404.html"}
 html_static_path = ["docs/_static"]
 html_css_files = ["site.css"]
 html_favicon = "docs/_static/favicon.svg"

@@ -1,4 +1,4 @@
-"""What the tests share: the pages, the built site, a place to run scripts."""
+"""What the tests share: the pages, the built site, a browser to read it."""
 
 from __future__ import annotations
 

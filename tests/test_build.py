@@ -131,6 +131,18 @@ def test_an_unchanged_site_is_not_built_again(root, sphinx, capsys):
     assert "nothing has changed; pages: 2" in capsys.readouterr().out
 
 
+def test_another_address_builds_the_site_and_runs_no_page(root, sphinx, monkeypatch):
+    monkeypatch.delenv("SITE_URL", raising=False)
+    assert build.build(root) == []
+    monkeypatch.setenv("SITE_URL", "https://example.org/")
+    assert build.build(root) == []
+    assert sphinx.calls == 2
+    assert sphinx.ran == []
+    monkeypatch.setenv("SITE_URL", "example.org")
+    with pytest.raises(ValueError, match=r"^SITE_URL: 'example\.org' is not"):
+        build.build(root)
+
+
 @pytest.mark.parametrize(
     "name", ["docs/index.rst", "tutorials/assemble/index.rst", "tests/claims/a.toml"]
 )

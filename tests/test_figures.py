@@ -42,8 +42,8 @@ def draw(label: str = "A line goes up.", **look) -> plt.Figure:
 
 
 def images(tmp_path: Path) -> dict[str, str]:
-    """Text of each file that the scraper wrote."""
-    return {path.name: path.read_text() for path in (tmp_path / "images").iterdir()}
+    """Text of each SVG that the scraper wrote."""
+    return {path.name: path.read_text() for path in (tmp_path / "images").glob("*.svg")}
 
 
 def test_a_figure_becomes_a_pair_of_one_size(scrape, tmp_path):
@@ -64,6 +64,35 @@ def test_two_figures_of_a_block_keep_their_order(scrape, tmp_path):
     text = scrape()
     assert re.findall(r":alt: (.*)", text) == ["First.", "Second."]
     assert len(images(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("shape", [(6, 1), (2, 6)])
+def test_the_first_figure_becomes_a_card_of_one_size(scrape, tmp_path, shape):
+    draw("First.").set_size_inches(shape)
+    draw("Second.")
+    scrape()
+    (card,) = (tmp_path / "images").glob("*.png")
+    assert card.name == "page_001_card.png"
+    pixels = plt.imread(card)
+    assert pixels.shape[:2] == (630, 1200)
+    ink = (pixels[..., :3] < 0.9).any(axis=2)
+    margins = []
+    for axis in (0, 1):  # in the middle, whole, and as large as fits
+        places = ink.any(axis=axis).nonzero()[0]
+        before, after = places[0], ink.shape[1 - axis] - 1 - places[-1]
+        assert abs(before - after) <= 5
+        margins.append(before)
+    assert 10 < min(margins) < 80
+
+
+def test_a_card_is_the_same_in_each_build():
+    cards = set()
+    for _ in range(2):
+        with plt.style.context(figures.STYLE):
+            cards.add(figures.to_card(draw()))
+        plt.close("all")
+    assert len(cards) == 1
+    assert b"Software" not in cards.pop()
 
 
 def test_dark_differs_in_colours_only(scrape, tmp_path):

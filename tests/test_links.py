@@ -64,6 +64,7 @@ def site(tmp_path):
         '<img srcset="_images/a%20b.svg 1x, _images/a%20b.svg?v=2 2x">',
         '<img src="data:image/png;base64,AA/+=">',
         '<a href="https://x.org/a">x</a><a href="mailto:a@b.c">x</a>',
+        '<base href="/folder/">',
         '<a href="javascript:void(0)">x</a><link rel="canonical" href="https://x.org">',
         "<!-- <a href='gone.html'>x</a> --><script>'<a href=\"gone\">'</script>",
         '<div style="background: url(&quot;_images/a b.svg&quot;)"></div>',

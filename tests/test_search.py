@@ -1,7 +1,5 @@
 """What a reader finds who searches the built site, and what the search is made from."""
 
-# ruff: noqa: F811  (fixtures are imported and asked for under one name)
-
 from __future__ import annotations
 
 import json
@@ -10,7 +8,6 @@ from urllib.parse import quote
 import pytest
 import sections
 from playwright.sync_api import Page, expect
-from test_site import chromium, tab  # noqa: F401
 
 BEST = 3  # results among which a query must find its section
 

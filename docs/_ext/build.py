@@ -23,6 +23,7 @@ import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import address
 import psutil
 import warned
 from gate import complaints
@@ -79,7 +80,8 @@ def site_key(root: Path) -> str:
     for file in sorted(file for name in folders for file in root.glob(f"{name}/**/*")):
         if file.is_file() and not made.match(file.relative_to(root).as_posix()):
             files.append(file)
-    return digest_of(root, files) + commit_date(root)  # the home page shows it
+    # The home page shows the date, every page the address; no tutorial reads them.
+    return f"{digest_of(root, files)} {commit_date(root)} {address.from_environment()}"
 
 
 def page_key(script: Path, shared: str) -> str:
@@ -364,8 +366,9 @@ def build(root: Path, page: str | None = None) -> list[str]:
     Failure
         If there is no such page or Sphinx hangs.
     ValueError
-        If ``limits.toml`` or ``warnings.toml`` is broken.
+        If ``limits.toml``, ``warnings.toml`` or ``SITE_URL`` is broken.
     """
+    address.from_environment()
     scripts = {page_name(script): script for script in pages(root)}
     if page is not None and page not in scripts:
         raise Failure(

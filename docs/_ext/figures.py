@@ -36,6 +36,7 @@ DARK = {
     "#8a6a00": "#d9b84a",  # C5 ochre
 }
 
+CARD = (1200, 630)  # pixels of a link preview, as the sites that show them advise
 LIMIT = 30_000  # bytes of one SVG; heavier figures slow a phone down
 
 _COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
@@ -97,6 +98,32 @@ def to_svg(figure, salt: str) -> str:
     return buffer.getvalue()
 
 
+def to_card(figure) -> bytes:
+    """Save a matplotlib figure as the PNG of a link preview: 1200 by 630, on white.
+
+    Sites that show previews read no SVG. The figure is not drawn anew: the section of
+    the paper that is saved gets the shape of a card, with the figure in the middle.
+    """
+    from matplotlib.transforms import Bbox
+
+    figure.canvas.draw()
+    box = figure.get_tightbbox().padded(0.2)
+    width, height = CARD
+    scale = max(box.width / width, box.height / height)  # inches a pixel
+    half = width * scale / 2, height * scale / 2
+    x, y = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2
+    buffer = io.BytesIO()
+    figure.savefig(
+        buffer,
+        format="png",
+        dpi=1 / scale,
+        bbox_inches=Bbox([[x - half[0], y - half[1]], [x + half[0], y + half[1]]]),
+        facecolor="white",
+        metadata={"Software": None},
+    )
+    return buffer.getvalue()
+
+
 def svg_pair(block, block_vars, gallery_conf) -> str:
     """Scraper for sphinx-gallery: save all open figures, return their directives.
 
@@ -131,6 +158,8 @@ def svg_pair(block, block_vars, gallery_conf) -> str:
             raise FigureError(f"{where}: {error}") from None
         path.write_text(svg, encoding="utf-8")
         dark_file(path).write_text(dark_svg, encoding="utf-8")
+        if path.stem.endswith("_001"):  # the first of the page stands for it elsewhere
+            card_file(path).write_bytes(to_card(figure))
         source = path.relative_to(gallery_conf["src_dir"]).as_posix()
         rst.append(f"\n.. figure-pair:: /{source}\n    :alt: {alt}\n\n")
     return "\n".join(rst)
@@ -139,6 +168,11 @@ def svg_pair(block, block_vars, gallery_conf) -> str:
 def dark_file(light: Path) -> Path:
     """Path of the dark file that belongs to a light one."""
     return light.with_name(f"{light.stem}_dark.svg")
+
+
+def card_file(light: Path) -> Path:
+    """Path of the link preview that is made of a page's first figure."""
+    return light.with_name(f"{light.stem}_card.png")
 
 
 class PairImage(nodes.image):

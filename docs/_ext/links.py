@@ -83,7 +83,7 @@ class Document(HTMLParser):
                 self._add(value, True)
             elif name in FOLLOWED and tag == "a":
                 self._open = (value, [])
-            elif name in FOLLOWED:
+            elif name in FOLLOWED and tag != "base":  # it says from where to follow
                 rels = found.get("rel", "").lower().split()
                 self._add(value, tag in DRAWN or not LOADED_RELS.isdisjoint(rels))
             elif name in ("srcset", "imagesrcset"):
