@@ -21,6 +21,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_design",
     "sphinx_copybutton",
+    "alive",
     "figures",
     "downloads",
     "folds",
@@ -61,7 +62,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",  # every page runs; `make html PAGE=` narrows it
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r"index\.rst",  # hand-written: the stock index fails axe
-    "image_scrapers": ("figures.svg_pair", "page_run.after_cell"),
+    "image_scrapers": ("figures.svg_pair", "alive.after_cell", "page_run.after_cell"),
     # Pages at a time. A page that needs the machine for itself, or spawns, says
     # `# sphinx_gallery_parallel = False` and runs before the others, alone.
     "parallel": int(os.environ.get("GALLERY_WORKERS", "2")),

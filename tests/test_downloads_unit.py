@@ -51,6 +51,21 @@ CONSTRUCTS = {  # name: (reStructuredText, Markdown)
         "**You will**\n\n- count\n- see `x`\n\n"
         "**You need**\n\n- PyTorch; no earlier page",
     ),
+    "figure that only the site can show": (
+        """\
+First.
+
+.. alive:: recut
+    :steps: torch.cat([batch, second])
+    :start: 3
+    :cart:
+    :alt: A ribbon.
+
+    Move ``it``.
+
+Then.""",
+        "First.\n\nThen.",
+    ),
     "card without a title": (
         ".. grid:: 2\n\n    .. grid-item-card::\n        :columns: 6\n\n        Text.",
         "Text.",

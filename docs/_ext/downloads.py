@@ -39,6 +39,7 @@ NOTES = ("attention", "caution", "danger", "error", "hint", "important", "note",
 QUOTED = (*NOTES, "admonition", "seealso", "warning")  # a block quote
 WRAPPERS = ("container", "grid-item", "sidebar", "tab-set", "title", "topic")
 SETTINGS = ("contents", "grid", "index", "meta", "rst-class")  # the argument is no text
+ONLINE = ("alive",)  # what only the site can show, with its caption
 PLAIN_ROLES = ("abbr", "download", "term")  # ref and doc are links, any other is code
 
 HEADING = r"(?:([^\w\s])\{0}{{2,}}\n)? *(\S.*)\n([^\w\s])\{1}{{2,}} *$"
@@ -242,6 +243,8 @@ class Rewriter:
             return [*notes, raw(f"<!-- {BOUNDARY} -->")]
         if name == "" or name in WRAPPERS:
             return body
+        if name in ONLINE:
+            return []
         if name in SETTINGS:
             return body[1:] if body and body[0]["t"] == "Para" else body
         if name == "seealso":

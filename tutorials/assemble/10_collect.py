@@ -219,6 +219,16 @@ ax.legend(ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
 _ = ax.set(xlabel="step", ylabel="angle (rad)")
 
 # %%
+# .. alive:: recut
+#     :steps: torch.cat([batch, second])
+#     :start: len(batch)
+#     :cart:
+#     :alt: The ribbon of both batches. The edge at step 200 tears trajectory 9 apart.
+#
+#     Both batches, 400 steps; each bar on top is one batch. Another
+#     ``frames_per_batch`` cuts the same episodes elsewhere: torn edges move, notches
+#     stay. A dashed edge tears nothing. The cart is drawn from your observations.
+#
 # A batch edge is not an episode edge. The collector is a window that moves along one
 # endless stream; :ref:`your own windows <tut-collect-try>` may be of any size.
 #

@@ -231,6 +231,14 @@ print("long enough:", enough.tolist())
 assert len(enough) == 5
 
 # %%
+# .. alive:: starts
+#     :steps: buffer[:]
+#     :start: rows.shape[1]
+#     :alt: Light over the rows of five bands where 16 steps fit; five bands are faded.
+#
+#     All rows of the buffer. A slice may start where a light is on above the band, and
+#     nowhere else. A faded trajectory is too short: none of its rows is ever drawn.
+#
 # Look at the id of each slice's first step, in a thousand draws:
 
 firsts = [buffer.sample()[::16] for _ in range(1000)]
