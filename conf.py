@@ -22,17 +22,17 @@ extensions = [
     "sphinx_design",
     "sphinx_copybutton",
     "alive",
-    "figures",
     "downloads",
+    "figures",
     "folds",
     "lean",
     "learned",
     "measured",
+    "metadata",
     "pagehead",
+    "sections",
     "sitefacts",
     "thumbnails",
-    "metadata",
-    "sections",
 ]
 
 # -- Strictness ------------------------------------------------------------------------
