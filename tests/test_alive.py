@@ -644,6 +644,13 @@ def test_the_figure_stands_around_its_caption(project):
     assert 'href="#alive-truncated"' in page
 
 
+@pytest.mark.parametrize(("end", "torn"), [("running", 1), ("terminated", 0)])
+def test_a_buffer_that_ends_in_flight_ends_torn(end, torn):
+    steps = alive.Steps("starts", 2, [3, 4], [4, 7], ["truncated", end], [])
+    before, _ = alive.figure(steps, "It is.")
+    assert before.count('<use href="#alive-torn" x="100%"/>') == torn
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

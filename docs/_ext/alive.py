@@ -230,8 +230,6 @@ def bands(steps: Steps) -> str:
             svg += f'<text class="alive-{kind}" x="{x}" y="49">{number}</text>'
         if end != "running":
             svg += f'<use href="#alive-{end}" x="{percent(stop, total)}"/>'
-        elif steps.kind != "recut":  # which moves its torn edges
-            svg += f'<use href="#alive-torn" x="{percent(stop, total)}"/>'
     for tick in range(0, total + 1, 50 if total <= 200 else 100):
         place = {0: "start", total: "end"}.get(tick, "middle")
         x = percent(tick, total)
@@ -281,20 +279,22 @@ def figure(steps: Steps, alt: str) -> tuple[str, str]:
     if not low <= steps.start <= high:
         raise FigureError(f"starts at {steps.start}, outside of {low} to {high}")
     controls = range_input("size", kind.label, low, high, steps.start)
-    cart = cursor = ""
+    cart = above = ""
     read = {"lengths": steps.lengths, "running": steps.ends[-1] == "running"}
     if steps.cart:
         cart, more = scene(steps)
         controls += more
         read["cart"] = steps.cart
         x = percent(steps.lengths[0] - 0.5, steps.total)
-        cursor = f'<use class="alive-cursor" href="#alive-pointer" x="{x}"/>'
+        above = f'<use class="alive-cursor" href="#alive-pointer" x="{x}"/>'
+    if read["running"] and steps.kind != "recut":  # which moves its torn edges
+        above += '<use href="#alive-torn" x="100%"/>'
     data = html.escape(json.dumps(read, separators=(",", ":")))
     before = (
         f'<figure class="alive" data-kind="{steps.kind}" data-steps="{data}">\n'
         f'{cart}\n<svg class="alive-ribbon" role="img" aria-label="{html.escape(alt)}">'
         f"{MARKS}{bands(steps)}"
-        f'<g class="alive-marks">{kind.marks(steps, steps.start)}</g>{cursor}</svg>\n'
+        f'<g class="alive-marks">{kind.marks(steps, steps.start)}</g>{above}</svg>\n'
         f'<div class="alive-controls" hidden>{controls}</div>\n'
         f'<output class="alive-says">{kind.says(steps, steps.start)}</output>\n'
         "<figcaption>"
