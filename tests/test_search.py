@@ -70,6 +70,11 @@ QUERIES = [
     ),
     # Begun, inflected, in parts, and with a slip.
     ("set_trunc", "Know how an episode ends", "What does set_truncated change?"),
+    (
+        "step counter",
+        "Flag the ends of your own env",
+        "Where should a limit live?",
+    ),
     ("bootstrapping", "Bootstrap the right value", None),
     (
         "slice sampler replacement",

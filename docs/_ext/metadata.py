@@ -174,5 +174,5 @@ def setup(app: Sphinx) -> dict:
     app.connect("config-inited", check_address)
     app.connect("builder-inited", forget_earlier)
     app.connect("html-page-context", add_tags)
-    app.connect("build-finished", finish)
+    app.connect("build-finished", finish, priority=400)  # as `sections` does
     return {"parallel_read_safe": True, "parallel_write_safe": True}

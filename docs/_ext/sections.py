@@ -117,6 +117,9 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict:
-    """Run when the pages are written, before `lean` asks for their scripts."""
-    app.connect("build-finished", write, priority=800)
+    """Run when the pages are written, before `lean` asks for their scripts.
+
+    And before Sphinx-Gallery, which ends a build with a failed page there and then.
+    """
+    app.connect("build-finished", write, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

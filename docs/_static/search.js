@@ -57,15 +57,13 @@
     index.addAll(sections);
     const exact = {
       tokenize: wholeNames,
-      boost: { heading: 5, page: 2 },
+      prefix: (term) => term.length > 2,
       boostDocument: closeness(query),
     };
-    const begun = { ...exact, prefix: (term) => term.length > 2 };
-    const near = { ...begun, fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
+    const near = { ...exact, fuzzy: (term) => (term.length > 4 ? 0.2 : false) };
     for (const [options, how] of [
-      [{ ...begun, combineWith: "AND" }, "with all of these words"],
+      [{ ...exact, combineWith: "AND" }, "with all of these words"],
       [{ ...near, combineWith: "AND" }, "with words like these"],
-      [{ ...exact, combineWith: "OR" }, "with some of these words"],
       [{ ...near, combineWith: "OR" }, "with words like some of these"],
     ]) {
       const found = index.search(query, options);
