@@ -73,18 +73,16 @@ collector.shutdown()
 torch.set_num_threads(1)  # closing a SerialEnv raises the count
 
 count = torch.arange(batch.shape[1]) + 1
-kept = (batch["next", "done"].squeeze(-1) * count).amax(1)
+kept = (batch["next", "done"].squeeze(-1) * count).amax(1).tolist()
 fig, ax = plt.subplots()
 fig.set_label(
     "In each of the envs, the last steps of the batch are cut."
 )
 ax.barh(range(num_envs), len(count), color="C1", label="cut")
-ax.barh(
-    range(num_envs), kept.tolist(), color="C0", label="ended episodes"
-)
+ax.barh(range(num_envs), kept, color="C0", label="ended episodes")
 ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
 _ = ax.set(xlabel="step of the batch", ylabel="env")
-assert kept.sum() < 0.75 * batch.numel()
+assert sum(kept) < 0.75 * batch.numel()
 
 # %%
 # Notice how short the rows are. Eight envs share 200 steps, so each has 25. More than a
@@ -195,15 +193,15 @@ assert near < 22.3 and far > 60
 # %%
 # So this learner is told how far a step is from the edge, not how long the pole will
 # stand. Look at the training first: each point is a mean over 20 episodes. Below it,
-# the exam, a point for each episode.
+# the exam, a stroke for each episode.
 
 fig, (above, below) = plt.subplots(2, figsize=(5.4, 4.2))
 fig.set_label("How the two learners did in training and in the exam.")
 for name in scores:
     frames, earned = torch.tensor(curves[name]).T
-    smooth = earned.unfold(0, 20, 1).mean(1)
-    above.plot(frames[19:], smooth, label=name)
-    below.plot(scores[name], [name] * 20, "o", alpha=0.4)
+    smooth = earned.unfold(0, 20, 5).mean(1)
+    above.plot(frames[19::5], smooth, label=name)
+    below.plot(scores[name], [name] * 20, "|", ms=14)
 above.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
 _ = above.set(xlabel="frames learned from", ylabel="return")
 _ = below.set(xlabel="return in exam", xlim=(0, 520), ylim=(-1, 2))

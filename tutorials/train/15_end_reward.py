@@ -197,14 +197,14 @@ assert sum(scores["ended"]) > 2 * sum(scores["cut"])
 # %%
 # This learner sees only the last steps before a fall. It has even less to learn from
 # than the one on cut batches, and yet it does not learn to fall. Here is each learner
-# in training, as a mean over 20 episodes, and in the exam, a point for each episode.
+# in training, as a mean over 20 episodes, and in the exam, a stroke for each episode.
 
 fig, (above, below) = plt.subplots(2, figsize=(5.4, 4.6))
 fig.set_label("How the three learners did in training and in the exam.")
 for name in scores:
     x, y = torch.tensor(curves[name]).T
-    above.plot(x[19:], y.unfold(0, 20, 1).mean(1), label=name)
-    below.plot(scores[name], [name] * 20, "o", alpha=0.4)
+    above.plot(x[19::20], y.unfold(0, 20, 20).mean(1), label=name)
+    below.plot(scores[name], [name] * 20, "|", ms=14)
 above.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1))
 _ = above.set(xlabel="frames collected", ylabel="return")
 _ = below.set(xlabel="return in exam", xlim=(0, 520), ylim=(-1, 3))

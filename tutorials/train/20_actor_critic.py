@@ -91,6 +91,7 @@ _ = ax.set(xlabel="step", ylabel="height", xlim=(0, 100))
 # your limit and :term:`truncated`, none is :term:`terminated`.
 
 after = batch["next"]
+print(after["truncated"].sum().item(), "stops in one batch")
 assert torch.equal(after["truncated"], after["step_count"] == 50)
 assert not after["terminated"].any()
 
