@@ -259,8 +259,8 @@ def check(answer):
 # -----------
 #
 # * The line to change is ``limit = 50``. With Pendulum's own limit, 200, fewer targets
-#   are wrong and the mistake costs less. :ref:`bench-learning` runs both limits over
-#   several seeds.
+#   are wrong and the mistake costs less. :ref:`bench-learning` runs both limits
+#   over several seeds.
 # * To do it right you need no line of your own. ``StepCounter``, gymnasium's limits and
 #   the collector's ``max_frames_per_traj`` all write ``truncated``: :ref:`tut-ends`.
 #   The mistake comes with envs that have one flag (:ref:`tut-own-ends`) and with stored
