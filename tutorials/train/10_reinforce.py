@@ -70,7 +70,7 @@ def start(**options):
 _, _, collector = start()
 batch = next(iter(collector))
 collector.shutdown()
-torch.set_num_threads(1)  # closing a SerialEnv raises the count
+torch.set_num_threads(1)  # closing a SerialEnv may raise it
 
 count = torch.arange(batch.shape[1]) + 1
 kept = (batch["next", "done"].squeeze(-1) * count).amax(1).tolist()
@@ -196,7 +196,7 @@ assert near < 22.3 and far > 60
 # the exam, a stroke for each episode.
 
 fig, (above, below) = plt.subplots(2, figsize=(5.4, 4.2))
-fig.set_label("How the two learners did in training and in the exam.")
+fig.set_label("Whole episodes earn more, in training and in the exam.")
 for name in scores:
     frames, earned = torch.tensor(curves[name]).T
     smooth = earned.unfold(0, 20, 5).mean(1)
@@ -231,7 +231,8 @@ def check(answer):
 # %%
 # .. dropdown:: Solution
 #
-#     Behind every 25th step, write an edge.
+#     Behind every 25th step, write an edge. Then run ``train("control", answer,
+#     **whole)``, with several seeds.
 #
 #     .. code-block:: python
 #
@@ -239,8 +240,6 @@ def check(answer):
 #             count = torch.arange(len(td)) + 1
 #             return to_go(td, edge=(count % 25 == 0).unsqueeze(-1))
 #
-#     Then run it: ``train("control", answer, **whole)``. Trust it only over several
-#     seeds.
 #
 # In practice
 # -----------
@@ -253,8 +252,7 @@ def check(answer):
 #   the last unfinished ones are never used. :ref:`tut-complete` counts them.
 # * To learn from steps whose episode still runs, let the critic stand for the rest:
 #   :ref:`tut-actor-critic`.
-# * Closing a ``SerialEnv`` raises PyTorch's thread count. Two lines of this page set it
-#   back.
+# * Two lines of this page set the number of threads back: :ref:`tut-returns` says why.
 #
 # What you can rely on
 # --------------------

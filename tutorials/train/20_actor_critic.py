@@ -75,7 +75,7 @@ def make_collector(actor):
 collector = make_collector(make_actor())
 batch = next(iter(collector))
 collector.shutdown()
-torch.set_num_threads(1)  # closing a SerialEnv raises it
+torch.set_num_threads(1)  # closing a SerialEnv may raise it
 
 fig, ax = plt.subplots()
 fig.set_label("Three heights swing, and jump elsewhere at step 50.")
@@ -265,8 +265,7 @@ def check(answer):
 #   the collector's ``max_frames_per_traj`` all write ``truncated``: :ref:`tut-ends`.
 #   The mistake comes with envs that have one flag (:ref:`tut-own-ends`) and with stored
 #   data.
-# * Closing a ``SerialEnv`` raises the number of threads that PyTorch uses. This page
-#   sets it back, so that both learners compute alike.
+# * The number of threads is set back after each collector: :ref:`tut-returns` says why.
 # * The rewards are scaled by 0.1 for training, and so are the values in the last
 #   figure.
 # * Learners without a critic have nothing to bootstrap with: :ref:`tut-reinforce`.

@@ -95,7 +95,7 @@ def train(mistake):
             update(gae(batch).reshape(-1), ppo, optimiser)
         optimiser.param_groups[0]["lr"] *= 0.89
     collector.shutdown()
-    torch.set_num_threads(1)  # closing a SerialEnv raises it
+    torch.set_num_threads(1)  # closing a SerialEnv may raise it
     return actor, ppo, gae(batch), gae
 
 

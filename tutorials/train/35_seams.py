@@ -175,8 +175,7 @@ assert after[10:].mean() < 0.3
 # A flat draw of 16 slices has 15 seams. ``TensorDictReplayBuffer`` marks them and
 # ``ReplayBuffer`` does not (:ref:`tut-slice-ends`). Train from each, and a third time
 # from the plain buffer with its draw cut into rows. All three start alike and draw the
-# same steps. 150 updates each are enough here, since a flat draw without flags is slow:
-# the network reads it as one sequence of 256 steps.
+# same steps. 150 updates each keep the page short.
 #
 # .. admonition:: Predict
 #
@@ -186,7 +185,7 @@ assert after[10:].mean() < 0.3
 #     .. dropdown:: Then look
 #
 #         Its error is more than one and a half times as high. In rows it is as good as
-#         the other: no state can flow from row to row.
+#         the other: no state flows from row to row.
 
 plain, means = fill(train, kind=ReplayBuffer), []
 for buffer, shape in (marked, 256), (plain, 256), (plain, (16, 16)):
@@ -223,17 +222,19 @@ print(f"warm {warm:.3f}, with burn-in {burnt[12:16].mean():.3f}")
 assert burnt[0] > 1.3 * cold
 
 # %%
-# The cold step, which no loss looks at now, gets worse. The warm steps gain nothing
-# that this run could show.
+# The cold step, which no loss looks at now, gets worse. For the warm steps little
+# changes. Whether they gain, one run cannot tell: networks that are trained alike
+# differ, as you see below.
 
-assert burnt[12:16].mean() > warm / 3
+assert warm / 3 < burnt[12:16].mean() < 3 * warm
 
 # %%
 # What if slices cross?
 # ---------------------
 #
 # Now give all steps one and the same id, and erase ``is_init``. Slices then run across
-# the ends of episodes, and the memory with them. One slice in five or so has a seam.
+# the ends of episodes, and the memory with them. Most slices still have no seam, but
+# some do.
 
 erased = train.clone().set("same", torch.zeros(8, 800))
 erased["is_init"][:] = False
@@ -290,8 +291,6 @@ def check(answer):
 # * A plain buffer with slices of one length: ``reshape(-1, slice_len)``.
 # * Slices that cross on purpose, as in :ref:`tut-recurrent-dqn`, need their
 #   ``is_init`` inside the slice. If yours cross by accident, see :ref:`tut-crossings`.
-# * A stored state that starts each slice warm is another way to avoid the cold start.
-#   It was made by older weights.
 # * Change the 300 or the ``"123"``, and see how far the runs of one kind lie apart.
 #
 # What you can rely on
@@ -306,8 +305,8 @@ def check(answer):
 # * Cut into rows, the plain draw trains as well as the marked one.
 # * With a cold memory, the error is more than four times that of a warm one.
 # * Burn-in in the loss makes the cold step worse.
-# * For the warm steps it brings nothing like a factor of three.
-# * With one id for all steps, some slices have a seam, and most have none.
+# * For the warm steps it changes the error by less than a factor of three.
+# * With one id for all steps, 8 to 40 % of the slices have a seam.
 # * On average, slices that cross do not triple the error.
 #
 # Next
