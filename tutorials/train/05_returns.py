@@ -287,8 +287,8 @@ def check(answer):
 # * If you cannot wait, let a critic stand for the missing rest: :ref:`tut-bootstrap`.
 #   Do so too if a time limit ends your episodes and the task would go on. ``done`` cuts
 #   the sum there as well.
-# * ``collect`` sets the number of threads again, since ``SerialEnv`` changes it when it
-#   is closed, to no more than PyTorch had when TorchRL was imported (`batched_envs.py`_).
+# * ``collect`` sets the number of threads again. ``SerialEnv`` changes it when it is
+#   closed, to no more than there were when TorchRL was imported (`batched_envs.py`_).
 # * Set ``gamma = 1.0`` in the first cell and run the page again. Which pair of bars
 #   moves furthest apart?
 #
