@@ -13,11 +13,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import alive
-import browser
 import figures
 import pytest
 from conftest import ROOT
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Page, expect
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
@@ -137,33 +136,6 @@ def seen(marks: str, says: str, total: int) -> dict:
             name = re.search(r'class="alive-(\w+)"', tag)[1]
             found[name].append((steps(x), steps(x + width)))
     return found | {"numbers": [int(n) for n in re.findall(r"\d+", says)]}
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    """One headless browser."""
-    try:
-        executable = browser.chromium()
-    except browser.NoBrowserError as error:
-        pytest.fail(str(error), pytrace=False)
-    with sync_playwright() as playwright:
-        process = playwright.chromium.launch(
-            executable_path=executable, args=browser.FLAGS
-        )
-        yield process
-        process.close()
-
-
-@pytest.fixture
-def tab(chromium):
-    """A page that fails at the end if a script did."""
-    trouble: list[str] = []
-    context = chromium.new_context(viewport={"width": 1400, "height": 900})
-    page = context.new_page()
-    page.on("pageerror", lambda error: trouble.append(str(error)))
-    yield page
-    context.close()
-    assert trouble == []
 
 
 def show(tab: Page, steps: alive.Steps) -> None:

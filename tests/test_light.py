@@ -37,10 +37,11 @@ def test_one_stylesheet_is_all_that_holds_up_the_first_paint(site):
             assert "defer" in script, (path, script)
 
 
-def test_no_page_but_the_search_page_asks_for_the_index(site):
-    asking = [
-        path.name
-        for path in site.rglob("*.html")
-        if re.search(r'src="[^"]*searchindex\.js', path.read_text())
-    ]
-    assert asking == ["search.html"]
+def test_no_page_but_the_search_page_asks_for_what_is_searched(site):
+    for file, wanted in (("sections", ["search.html"]), ("searchindex", [])):
+        asking = [
+            path.name
+            for path in site.rglob("*.html")
+            if re.search(rf'src="[^"]*{file}\.js', path.read_text())
+        ]
+        assert asking == wanted

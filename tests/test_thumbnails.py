@@ -7,6 +7,7 @@ import re
 import thumbnails
 from conftest import ROOT
 from figures import dark_file
+from page_run import page_name
 
 
 def test_a_page_without_figure_in_both_modes_gets_none(tmp_path):
@@ -33,3 +34,8 @@ def test_every_card_of_a_section_shows_a_figure_once_in_each_mode(site):
             shown = re.findall(r"sphx_glr_(\w+)_001(_dark)?\.svg", card)
             stem = re.fullmatch(r"sphx_glr_(\w+)_001", figures[label].stem)[1]
             assert shown == [(stem, ""), (stem, "_dark")]
+
+
+def test_the_cards_of_a_tutorial_itself_show_none(script, site):
+    html = (site / "tutorials" / f"{page_name(script)}.html").read_text()
+    assert "card-figure" not in html

@@ -40,8 +40,8 @@ def thumbnail(figure: Path, source: Path) -> nodes.container:
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
     """Put the figures into the cards of a page, before its images are collected."""
-    if not app.env.docname.startswith("tutorials/"):
-        return
+    if not re.fullmatch(r"tutorials/[\w-]+/index", app.env.docname):
+        return  # the cards of a tutorial say what it needs, and lead nowhere
     figures = first_figures(ROOT)
     for card in list(doctree.findall(nodes.container)):
         if "sd-card" not in card["classes"]:
