@@ -111,10 +111,12 @@ def test_a_page_with_tabs_gets_their_script():
     assert "design-tabs.js" in lean.lean_head(tabs, "s", "", False)
 
 
-def test_the_search_page_keeps_its_scripts():
-    made = lean.lean_head(HEAD, "s", "", True)
-    assert '<script src="_static/documentation_options.js?v=1">' in made
-    assert "bootstrap.js" not in made
+def test_only_the_search_page_asks_for_what_is_searched():
+    name = sorted(lean.SEARCH)[0]
+    page = HEAD.replace("copybutton.js", name)
+    asked = f'<script defer src="_static/{name}?v=1">'
+    assert asked in lean.lean_head(page, "s", "", True)
+    assert name not in lean.lean_head(page, "s", "", False)
 
 
 @pytest.fixture
