@@ -32,6 +32,7 @@ def test_reading_takes_longer_with_words_and_with_code(tmp_path, words, lines, m
 
 def test_a_page_with_a_raised_limit_takes_longer():
     assert pagehead.lasts("a/b", {}) == "runs in seconds"
+    assert pagehead.lasts("a/b", {"a/b": 90}) == "runs in under a minute"
     assert pagehead.lasts("a/b", {"a/b": 180}) == "runs for a minute or so"
 
 

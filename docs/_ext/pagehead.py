@@ -20,6 +20,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[2]
 WORDS_A_MINUTE = 200
 LINES_A_MINUTE = 20  # of code, which is read slower
+LONG = 180  # seconds of a limit, which is some three times what a page needs
 FOLD = 15  # lines of an output that stand open
 SHOWN = ("torch", "torchrl")  # versions that a reader compares with his own
 
@@ -40,7 +41,10 @@ def minutes(page: Page) -> int:
 
 def lasts(name: str, raised: dict[str, float]) -> str:
     """How long a page runs, from its limit: a measured time would differ each time."""
-    return "runs for a minute or so" if name in raised else "runs in seconds"
+    if name not in raised:
+        return "runs in seconds"
+    is_long = raised[name] >= LONG
+    return "runs for a minute or so" if is_long else "runs in under a minute"
 
 
 def versions(requirements: str) -> list[str]:
