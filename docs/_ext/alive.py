@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from figures import FigureError
+from measured import count
 from sphinx.util.docutils import SphinxDirective
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
@@ -102,11 +103,6 @@ def measure(kind: str, steps: Any, start: int, with_cart: bool) -> Steps:
 def percent(part: float, whole: float) -> str:
     """A part of the width."""
     return f"{round(100 * part / whole, 4):g}%"
-
-
-def count(number: int, noun: str) -> str:
-    """A number of things."""
-    return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def box(name: str, first: int, stop: int, total: int, y: int, height: int) -> str:

@@ -179,6 +179,26 @@ class PairImage(nodes.image):
     """An image with real width and height attributes; Sphinx collects its file."""
 
 
+def pair(light: Path, place: Path, alt: str) -> nodes.container:
+    """A figure in light and dark, of which the theme shows the one that fits.
+
+    Parameters
+    ----------
+    light : Path
+        File of the light one; the dark one lies beside it.
+    place : Path
+        The same file, seen from the source folder.
+    alt : str
+        A sentence, or "" where the text around it says as much.
+    """
+    px = size(light.read_text(encoding="utf-8"))
+    box = nodes.container(classes=["figure-pair"])
+    for file, mode in ((place, "light"), (dark_file(place), "dark")):
+        uri = f"/{file.as_posix()}"
+        box += PairImage(uri=uri, alt=alt, classes=[f"only-{mode}"], px=px)
+    return box
+
+
 class FigurePair(SphinxDirective):
     """``.. figure-pair:: /path/light.svg`` with an alt sentence, in two modes.
 
@@ -201,12 +221,7 @@ class FigurePair(SphinxDirective):
                 return []
             raise self.error(f"figure-pair: no file {relative} with a dark one beside")
         self.env.note_dependency(relative)
-        px = size(light.read_text(encoding="utf-8"))
-        box = nodes.container(classes=["figure-pair"])
-        for file, mode in ((light, "light"), (dark_file(light), "dark")):
-            uri = f"/{Path(relative).with_name(file.name).as_posix()}"
-            box += PairImage(uri=uri, alt=alt, classes=[f"only-{mode}"], px=px)
-        return [box]
+        return [pair(light, Path(relative), alt)]
 
 
 def visit_pair_image(self, node: PairImage) -> None:

@@ -47,7 +47,6 @@ _HREF = re.compile(r'\bhref="([^"]*)"')
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 _WORD = re.compile(r"[\w-]+")
 _NAME = re.compile(r"[.#]((?:\\.|[\w-])+)")
-_VAR = re.compile(r"--[\w-]+")
 
 #: The fold of a section in the sidebar; a screen reader needs a name for it.
 _FOLD = '<summary><span class="toctree-toggle"'
@@ -108,25 +107,25 @@ def rewritten(css: str, rewrite: Rewrite) -> str:
 
 
 def _each(rules: list, rewrite: Rewrite) -> Iterator[str]:
-    for rule in rules:
-        if rule.type == "error":
-            raise ExtensionError(f"a stylesheet is not CSS: {rule.message}")
-        if rule.type == "qualified-rule":
-            selectors = split(tinycss2.serialize(rule.prelude))
-            yield from rewrite(selectors, declarations(rule.content))
-        elif rule.lower_at_keyword in GROUPS and rule.content is not None:
-            inside = tinycss2.parse_rule_list(rule.content, True, True)
+    for part in rules:
+        if part.type == "error":
+            raise ExtensionError(f"a stylesheet is not CSS: {part.message}")
+        if part.type == "qualified-rule":
+            selectors = split(tinycss2.serialize(part.prelude))
+            yield from rewrite(selectors, declarations(part.content))
+        elif part.lower_at_keyword in GROUPS and part.content is not None:
+            inside = tinycss2.parse_rule_list(part.content, True, True)
             if text := "".join(_each(inside, rewrite)):
-                head = tinycss2.serialize(rule.prelude).strip()
-                yield f"@{rule.at_keyword} {head}{{{text}}}"
-        elif rule.lower_at_keyword != "charset" and not is_icon_font(rule):
-            yield rule.serialize()
+                head = tinycss2.serialize(part.prelude).strip()
+                yield f"@{part.at_keyword} {head}{{{text}}}"
+        elif part.lower_at_keyword != "charset" and not is_icon_font(part):
+            yield part.serialize()
 
 
-def is_icon_font(rule) -> bool:
+def is_icon_font(part) -> bool:
     """Whether an at-rule brings the icon font."""
-    is_font = rule.lower_at_keyword == "font-face"
-    return is_font and "Font Awesome" in tinycss2.serialize(rule.content)
+    is_font = part.lower_at_keyword == "font-face"
+    return is_font and "Font Awesome" in tinycss2.serialize(part.content)
 
 
 def declarations(content: list) -> list[tuple[str, str]]:

@@ -8,7 +8,6 @@ experiment: a figure, a table of means, and what differs from the tutorial. As i
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,15 +152,9 @@ class LearningPoints(LearningOrigin):
         if experiment is None:
             raise self.error(f"learning.json holds no experiment '{name}'")
         seeds = results["seeds"]
-        folder = Path(self.env.doctreedir, "measured")
-        folder.mkdir(parents=True, exist_ok=True)
-        light = folder / f"learning_{name.replace('-', '_')}.svg"
-        svg = draw(experiment, salt=light.stem)
-        light.write_text(svg, encoding="utf-8")
-        figures.dark_file(light).write_text(figures.dark(svg), encoding="utf-8")
-        source = Path(os.path.relpath(light, self.env.srcdir)).as_posix()
-        alt = finding(experiment, len(seeds))
-        pair = [f".. figure-pair:: /{source}", f"    :alt: {alt}", ""]
+        drawing = f"learning_{name.replace('-', '_')}"
+        svg = draw(experiment, salt=drawing)
+        pair = self.drawn(drawing, svg, finding(experiment, len(seeds)))
         yield from self.parse([differences(experiment), "", *pair])
         yield from self.parse(means(experiment, seeds))
 

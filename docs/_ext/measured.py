@@ -358,6 +358,15 @@ class Measured(SphinxDirective):
         """The nodes that take the place of the directive."""
         raise NotImplementedError
 
+    def drawn(self, name: str, svg: str, alt: str) -> list[str]:
+        """Keep a drawing where the build keeps its own; the lines that show it."""
+        light = Path(self.env.doctreedir, "measured", f"{name}.svg")
+        light.parent.mkdir(parents=True, exist_ok=True)
+        light.write_text(svg, encoding="utf-8")
+        figures.dark_file(light).write_text(figures.dark(svg), encoding="utf-8")
+        source = Path(os.path.relpath(light, self.env.srcdir)).as_posix()
+        return [f".. figure-pair:: /{source}", f"    :alt: {alt}", ""]
+
     def parse(self, lines: list[str]) -> list[nodes.Node]:
         """Turn reStructuredText into nodes."""
         return self.parse_text_to_nodes("\n".join(lines))
@@ -384,14 +393,9 @@ class Growth(Measured):
     """``.. build-growth::``: how the time grows with the number of pages."""
 
     def show(self, results: dict) -> Iterator[nodes.Node]:
-        """A figure, whose files lie where the build keeps its own, and a table."""
-        light = Path(self.env.doctreedir, "measured", "build_growth.svg")
-        light.parent.mkdir(parents=True, exist_ok=True)
-        svg = draw(results, salt=light.stem)
-        light.write_text(svg, encoding="utf-8")
-        figures.dark_file(light).write_text(figures.dark(svg), encoding="utf-8")
-        source = Path(os.path.relpath(light, self.env.srcdir)).as_posix()
-        pair = [f".. figure-pair:: /{source}", f"    :alt: {finding(results)}", ""]
+        """A figure and a table."""
+        name = "build_growth"
+        pair = self.drawn(name, draw(results, salt=name), finding(results))
         yield from self.parse(pair + ratios(results))
 
 

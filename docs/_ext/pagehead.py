@@ -13,8 +13,9 @@ import os
 import re
 from pathlib import Path
 
-from page_run import limits, page_name, pages
+from page_run import limits, page_name
 from pageparts import Page, words
+from sitefacts import versions
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
@@ -45,12 +46,6 @@ def lasts(name: str, raised: dict[str, float]) -> str:
         return "runs in seconds"
     is_long = raised[name] >= LONG
     return "runs for a minute or so" if is_long else "runs in under a minute"
-
-
-def versions(requirements: str) -> list[str]:
-    """The pinned versions that are worth a line: ``torch 2.14.1``."""
-    pins = dict(re.findall(r"^([\w-]+)(?:\[[\w,-]+\])?==(\S+)", requirements, re.M))
-    return [f"{name} {pins[name]}" for name in SHOWN]
 
 
 def source(name: str, environ: dict[str, str]) -> str:
@@ -86,7 +81,7 @@ def head(script: Path, root: Path, body: str, environ: dict[str, str]) -> str:
     """
     name = page_name(script)
     facts = [f"{minutes(Page(script))} min to read", lasts(name, limits(root)[1])]
-    facts.append(", ".join(versions((root / "requirements.txt").read_text())))
+    facts.append(versions(root, SHOWN))
     links = {kind: address for address, kind in _DOWNLOAD.findall(body)}
     names = {"py": "script", "ipynb": "notebook"}
     shown = [
@@ -111,11 +106,11 @@ def folded(found: re.Match) -> str:
 
 def add(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Change the body of a tutorial as it is about to be written."""
-    scripts = {f"tutorials/{page_name(script)}": script for script in pages(ROOT)}
-    if pagename not in scripts or "body" not in context:
+    script = ROOT / f"{pagename}.py"
+    if not script.is_file():
         return
     body = context["body"]
-    line = head(scripts[pagename], ROOT, body, dict(os.environ))
+    line = head(script, ROOT, body, dict(os.environ))
     body = body.replace("</h1>", f"</h1>\n{line}", 1)
     body = _ASSERT.sub('<span class="k checked">assert</span>', body)
     context["body"] = _OUTPUT.sub(folded, body)

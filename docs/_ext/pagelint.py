@@ -305,9 +305,8 @@ def listed(page: Page) -> Complaints:
     text = index.read_text() if index.exists() else ""
     if not re.search(rf"^    {re.escape(stem)}$", text, re.MULTILINE):
         yield 1, f"not in the toctree of {folder.name}/index.rst"
-    label = re.search(r"^\.\. _(tut-[\w-]+):$", page.prose[0].text, re.MULTILINE)
-    if label and f":link: {label[1]}\n" not in text:
-        yield 1, f"no card with `:link: {label[1]}` in {folder.name}/index.rst"
+    if page.label and f":link: {page.label}\n" not in text:
+        yield 1, f"no card with `:link: {page.label}` in {folder.name}/index.rst"
     claims = folder.parents[1] / "tests" / "claims" / claims_name(page.path)
     if not claims.exists():
         yield 1, f"no claims file tests/claims/{claims.name}"

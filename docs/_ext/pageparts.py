@@ -18,6 +18,7 @@ from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 CLOSING = ["Try it", "In practice", "What you can rely on", "Next"]
 DRAWING = "Drawing"
 
+_LABEL = re.compile(r"^\.\. _(tut-[\w-]+):$", re.MULTILINE)
 _HEADING = re.compile(r"^(\S.*)\n-{3,}$", re.MULTILINE)
 _CODE_BLOCK = re.compile(
     r"^([ ]*)\.\. code-block::[^\n]*\n(?:[ ]*\n|\1[ ]+[^\n]*\n?)*", re.MULTILINE
@@ -118,6 +119,12 @@ class Page:
                 line = block.lineno + block.content[: match.start()].count("\n")
                 self.sections.append((section, line))
             self.blocks.append(Prose(block.content, block.lineno, section))
+
+    @property
+    def label(self) -> str:
+        """The page's label, ``tut-…``; "" if it has none."""
+        found = _LABEL.search(self.prose[0].text)
+        return found[1] if found else ""
 
     @property
     def cells(self) -> list[Cell]:

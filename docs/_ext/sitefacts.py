@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import tomllib
 from pathlib import Path
 
 from docutils import nodes
+from installed import pins
 from page_run import pages
 from sphinx.util.docutils import SphinxDirective
 
@@ -40,15 +40,18 @@ def claims(root: Path) -> int:
     return sum(len(tomllib.loads(file.read_text())["claim"]) for file in files)
 
 
+def versions(root: Path, names: tuple[str, ...]) -> str:
+    """The pinned versions of some packages: ``torch 2.14.1, torchrl 0.14.1``."""
+    found = {name: version for _, name, version in pins(root, "requirements.txt")}
+    return ", ".join(f"{name} {found[name]}" for name in names)
+
+
 def facts(root: Path) -> list[str]:
     """Sentences about the site as it stands."""
-    text = (root / "requirements.txt").read_text()
-    pins = dict(re.findall(r"^([\w-]+)(?:\[[\w,-]+\])?==(\S+)", text, re.MULTILINE))
-    versions = ", ".join(f"{name} {pins[name]}" for name in PACKAGES)
     found = [
         f"{claims(root)} claims on {len(pages(root))} tutorials, each asserted and "
         "each seen to fail.",
-        f"Run with {versions}.",
+        f"Run with {versions(root, PACKAGES)}.",
     ]
     if date := commit_date(root):
         found.append(f"Built from the commit of {date}.")

@@ -6,36 +6,24 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from figures import PairImage, dark_file, size
+from figures import dark_file, pair
 from page_run import pages
+from pageparts import Page
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 
 ROOT = Path(__file__).parents[2]
-
-_LABEL = re.compile(r"^\.\. _(tut-[\w-]+):$", re.MULTILINE)
 
 
 def first_figures(root: Path) -> dict[str, Path]:
     """The first figure of each tutorial that drew one, by the label of the page."""
     found = {}
     for script in pages(root):
-        label = _LABEL.search(script.read_text(encoding="utf-8"))
         folder = root / "docs" / "tutorials" / script.parent.name / "images"
         figure = folder / f"sphx_glr_{script.stem}_001.svg"
-        if label and figure.exists() and dark_file(figure).exists():
-            found[label[1]] = figure
+        if figure.exists() and dark_file(figure).exists():
+            found[Page(script).label] = figure
     return found
-
-
-def thumbnail(figure: Path, source: Path) -> nodes.container:
-    """A figure in light and dark, without alt: the card says where it leads."""
-    box = nodes.container(classes=["figure-pair", "card-figure"])
-    px = size(figure.read_text(encoding="utf-8"))
-    for file, mode in ((figure, "light"), (dark_file(figure), "dark")):
-        uri = f"/{file.relative_to(source).as_posix()}"
-        box += PairImage(uri=uri, alt="", classes=[f"only-{mode}"], px=px)
-    return box
 
 
 def add(app: Sphinx, doctree: nodes.document) -> None:
@@ -48,7 +36,10 @@ def add(app: Sphinx, doctree: nodes.document) -> None:
             continue
         targets = [link["reftarget"] for link in card.findall(pending_xref)]
         for figure in filter(None, map(figures.get, targets)):
-            card.insert(0, thumbnail(figure, Path(app.srcdir)))
+            # Without alt: the card says where it leads.
+            box = pair(figure, figure.relative_to(app.srcdir), alt="")
+            box["classes"].append("card-figure")
+            card.insert(0, box)
             break
 
 
