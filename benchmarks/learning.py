@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,10 @@ from pathlib import Path
 from report import RESULTS, origin
 
 ROOT = Path(__file__).parents[1]
+sys.path += [str(ROOT / "docs" / "_ext"), str(ROOT / "tests")]
+
+import running  # noqa: E402  (found through the line above)
+
 SEEDS = range(5)
 SEED = "seed = 0"  # the line of a page that is replaced
 DEADLINE = 1200  # seconds for one run
@@ -105,7 +108,6 @@ def run(experiment: Experiment, seed: int, root: Path = ROOT) -> dict:
     dict
         ``scores``, the returns of each learner; and ``holds``, whether every assert of
         the page held. After one that did not, the page is run once more without any.
-        With other settings the asserts need not hold, and are left out at once.
 
     Raises
     ------
@@ -122,39 +124,23 @@ def run(experiment: Experiment, seed: int, root: Path = ROOT) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, script.name)
         copy.write_text(text)
-        optimised = [sys.executable, "-O", script.name]  # without asserts
-        command = optimised if experiment.settings else [sys.executable, script.name]
-        code, said = execute(command, folder, name)
-        holds = code == 0
-        if not holds and said.startswith("AssertionError"):
-            code, said = execute(optimised, folder, name)
-        if code:
+        done = finished(copy, name)
+        holds = done.code == 0
+        if done.error.startswith("AssertionError"):
+            done = finished(copy, name, PYTHONOPTIMIZE="1")  # without asserts
+        if done.code:
+            said = f"line {done.line}: {done.error or 'it said nothing'}"
             raise SystemExit(f"bench: {name}: {script.name}: {said}")
         scores = json.loads(Path(folder, "scores.json").read_text())
     return {"scores": scores, "holds": holds}
 
 
-def execute(command: list[str], folder: str, name: str) -> tuple[int, str]:
-    """Exit code of a command, and the last line that it wrote to stderr."""
-    env = os.environ | {"MPLBACKEND": "agg", "RL_LOGGING_LEVEL": "WARNING"}
+def finished(script: Path, name: str, **more: str) -> running.Run:
+    """How a script ended, alone in its folder."""
     try:
-        done = subprocess.run(
-            command,
-            cwd=folder,
-            env=env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=DEADLINE,
-        )
+        return running.run(script, script.parent, DEADLINE, **more)
     except subprocess.TimeoutExpired:
         raise SystemExit(f"bench: {name}: over {DEADLINE} seconds") from None
-    line = re.findall(r'File ".*", (line \d+)', done.stderr)[-1:]
-    last = done.stderr.strip().splitlines()[-1:]
-    said = last[0] if last else "it said nothing"
-    if line and not said.startswith("AssertionError"):
-        said = f"{line[0]}: {said}"
-    return done.returncode, said
 
 
 def summary(experiment: Experiment, runs: list[dict]) -> dict:

@@ -14,6 +14,7 @@ import sys
 from dataclasses import dataclass
 from multiprocessing import forkserver
 from pathlib import Path
+from unittest import mock
 
 from pagelint import spawns
 from pageparts import Page
@@ -100,14 +101,10 @@ def run_forked(script: Path, folder: Path, deadline: float = DEADLINE) -> Run:
     subprocess.TimeoutExpired
         If it does not end; it is ended then.
     """
-    before = {name: os.environ.get(name) for name in SETTINGS}
-    os.environ.update(SETTINGS)  # the server takes over what holds when it starts
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)
-    forkserver.ensure_running()
-    for name, value in before.items():
-        del os.environ[name]
-        os.environ.update({name: value} if value is not None else {})
+    with mock.patch.dict(os.environ, SETTINGS):  # what holds when the server starts
+        forkserver.ensure_running()
     log = folder / f"{script.stem}.stderr"
     process = context.Process(target=_as_script, args=(script, folder, log))
     process.start()
