@@ -7,19 +7,17 @@ is checked for valid HTML. What was found stands in ``build/audit``.
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import os
 import shutil
 import statistics
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import browser
+import sites
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "html"
@@ -157,13 +155,6 @@ def invalid(site: Path) -> Iterator[str]:
         yield f"{name}:{item.get('lastLine', 1)}: {item['message']}"
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a line for each."""
-
-    def log_message(self, *args) -> None:
-        """Say nothing."""
-
-
 def main() -> int:
     """Audit; print scores and complaints; 1 if a median is below the gate."""
     try:
@@ -175,19 +166,16 @@ def main() -> int:
             raise AuditError("no Chromium on the path; Lighthouse needs one")
         install()
         complaints = list(invalid(SITE))
-        handler = functools.partial(Quiet, directory=str(SITE))
         scores = {}
-        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-            threading.Thread(target=server.serve_forever, daemon=True).start()
+        with sites.served(SITE) as site:
             for kind, page in KINDS.items():
-                address = f"http://127.0.0.1:{server.server_port}/{page}"
                 for preset in PRESETS:
                     rounds = [
-                        lighthouse(address, preset, executable) for _ in range(ROUNDS)
+                        lighthouse(f"{site}/{page}", preset, executable)
+                        for _ in range(ROUNDS)
                     ]
                     scores[f"{kind}, {preset}"] = found = median(rounds)
                     print(f"{kind:10} {preset:8}", *found.values(), flush=True)
-            server.shutdown()
     except (AuditError, browser.NoBrowserError) as error:
         print(f"audit: {error}", file=sys.stderr)
         return 2

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
-import io
 import os
-import threading
 from pathlib import Path
 
 import browser
 import pytest
+import sites
 from page_run import page_name, pages
 from playwright.sync_api import sync_playwright
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build" / "html"
@@ -50,56 +45,24 @@ def one_page(tmp_path):
     def build(
         extension: str, markup: str, file: str, content: str | None
     ) -> tuple[str, str, dict[str, str]]:
-        source = tmp_path / "docs"
+        source, out = tmp_path / "docs", tmp_path / "out"
         source.mkdir(exist_ok=True)
         (source / "index.rst").write_text(f"Title\n=====\n\n{markup}")
         if content is not None:
             (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / file).write_text(content)
-        warnings = io.StringIO()
-        with docutils_namespace():
-            app = Sphinx(
-                source,
-                None,
-                tmp_path / "out",
-                tmp_path / "doctrees",
-                "html",
-                {"extensions": [extension], "html_theme": "basic"},
-                status=None,
-                warning=warnings,
-            )
-            app.build()
-        images = tmp_path / "out" / "_images"
-        drawn = {path.name: path.read_text() for path in images.glob("*")}
-        return (tmp_path / "out/index.html").read_text(), warnings.getvalue(), drawn
+        warnings = sites.build(source, out, fresh=False, extensions=[extension])
+        drawn = {path.name: path.read_text() for path in out.glob("_images/*")}
+        return (out / "index.html").read_text(), warnings, drawn
 
     return build
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    """Serves files without a line on stderr for each."""
-
-    def log_message(self, *args) -> None:
-        """Say nothing."""
-
-
-class QuietServer(http.server.ThreadingHTTPServer):
-    """Says nothing when a closing tab drops its connections."""
-
-    def handle_error(self, request, client_address) -> None:
-        """The test that asked for the file is the one to complain."""
 
 
 @pytest.fixture(scope="session")
 def served(site: Path):
     """Address of the built site over http, on loopback."""
-    handler = functools.partial(QuietHandler, directory=str(site))
-    with QuietServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join(timeout=10)
+    with sites.served(site) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

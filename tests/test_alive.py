@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import random
@@ -15,10 +14,9 @@ from types import SimpleNamespace
 import alive
 import figures
 import pytest
+import sites
 from conftest import ROOT
 from playwright.sync_api import Page, expect
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
 STATIC = ROOT / "docs" / "_static"
@@ -561,27 +559,14 @@ def project(tmp_path):
     """Build a one-page site around ``body``; returns its HTML and its warnings."""
 
     def build(body: str, data: str = "", **settings) -> tuple[str, str]:
-        source = tmp_path / "source"
+        source, out = tmp_path / "source", tmp_path / "out"
         (source / "images").mkdir(parents=True)
         (source / "index.rst").write_text(f"Title\n=====\n\n{body}\n")
         if data:
             alive.file_for(source / "images", "index").write_text(data)
-        warnings = io.StringIO()
-        settings = {"extensions": ["alive"], "html_theme": "basic", **settings}
-        with docutils_namespace():
-            app = Sphinx(
-                source,
-                None,
-                tmp_path / "out",
-                tmp_path / "doctrees",
-                "html",
-                {"html_static_path": [str(STATIC)], **settings},
-                status=None,
-                warning=warnings,
-                freshenv=True,
-            )
-            app.build()
-        return (tmp_path / "out" / "index.html").read_text(), warnings.getvalue()
+        settings = {"html_static_path": [str(STATIC)], **settings}
+        warnings = sites.build(source, out, extensions=["alive"], **settings)
+        return (out / "index.html").read_text(), warnings
 
     return build
 

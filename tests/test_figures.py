@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,9 +9,8 @@ from types import SimpleNamespace
 import figures
 import matplotlib.pyplot as plt
 import pytest
+import sites
 from matplotlib.colors import to_hex
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 from sphinx_gallery.scrapers import ImagePathIterator
 
 
@@ -235,24 +233,11 @@ def project(tmp_path):
     """Build a one-page site around ``body``; returns its HTML and its warnings."""
 
     def build(body: str, **settings) -> tuple[str, str]:
-        source = tmp_path / "source"
+        source, out = tmp_path / "source", tmp_path / "out"
         source.mkdir(exist_ok=True)
         (source / "index.rst").write_text(f"Title\n=====\n\n{body}\n")
-        warnings = io.StringIO()
-        with docutils_namespace():
-            app = Sphinx(
-                source,
-                None,
-                tmp_path / "out",
-                tmp_path / "doctrees",
-                "html",
-                {"extensions": ["figures"], "html_theme": "basic", **settings},
-                status=None,
-                warning=warnings,
-                freshenv=True,
-            )
-            app.build()
-        return (tmp_path / "out" / "index.html").read_text(), warnings.getvalue()
+        warnings = sites.build(source, out, extensions=["figures"], **settings)
+        return (out / "index.html").read_text(), warnings
 
     return build
 

@@ -11,6 +11,7 @@ import learned
 import measured
 import pytest
 from conftest import ROOT
+from sites import text
 
 FILE = "benchmarks/results/learning.json"
 DIRECTIVES = (
@@ -60,11 +61,6 @@ def results() -> dict:
             },
         },
     }
-
-
-def text(html: str) -> str:
-    """What a reader reads."""
-    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
 def test_the_page_says_with_what_and_every_seed(project, results):

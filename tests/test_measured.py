@@ -12,6 +12,7 @@ import matplotlib as mpl
 import measured
 import pytest
 from conftest import ROOT
+from sites import text
 
 FILE = "benchmarks/results/build.json"
 DIRECTIVES = ".. build-origin::\n\n.. build-costs::\n\n.. build-growth::\n"
@@ -60,11 +61,6 @@ def results() -> dict:
 def project(one_page):
     """Build a page of the directives beside a file of results."""
     return functools.partial(one_page, "measured", DIRECTIVES, FILE)
-
-
-def text(html: str) -> str:
-    """What a reader reads."""
-    return " ".join(re.sub(r"<[^>]*>", " ", html).split())
 
 
 def test_the_page_says_when_where_and_with_what_it_was_measured(project, results):

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import io
 import re
-import threading
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,11 +11,10 @@ from urllib.parse import urljoin, urlsplit
 import address
 import metadata
 import pytest
-from conftest import SITE, QuietHandler, QuietServer
+import sites
+from conftest import SITE
 from playwright.sync_api import expect
-from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
-from sphinx.util.docutils import docutils_namespace
 
 ADDRESS = "https://example.org/trajectories/"
 INDEX = """
@@ -92,25 +88,17 @@ def project(tmp_path):
     )
 
     def build(url: str) -> dict[str, Head]:
-        warnings = io.StringIO()
-        settings = {
-            "extensions": ["figures", "metadata"],
-            "exclude_patterns": ["templates"],
-            "html_additional_pages": {"404": "404.html"},
-            "html_baseurl": url,
-            "html_theme": "basic",
-            "project": "A site",
-            "templates_path": ["templates"],
-        }
-        with docutils_namespace():
-            app = Sphinx(
-                *(source, None, out, tmp_path / "doctrees", "html", settings),
-                status=None,
-                warning=warnings,
-                freshenv=True,
-            )
-            app.build()
-        assert warnings.getvalue() == ""
+        warnings = sites.build(
+            source,
+            out,
+            extensions=["figures", "metadata"],
+            exclude_patterns=["templates"],
+            html_additional_pages={"404": "404.html"},
+            html_baseurl=url,
+            project="A site",
+            templates_path=["templates"],
+        )
+        assert warnings == ""
         pages = out.rglob("*.html")
         return {p.relative_to(out).as_posix(): Head(p.read_text()) for p in pages}
 
@@ -297,7 +285,7 @@ def host(site: Path, heads):
     """Address of a host that shows the page for 404, with the site in its folder."""
     folder = (heads["404.html"].base or ["/"])[0]
 
-    class Handler(QuietHandler):
+    class Handler(sites.QuietHandler):
         def translate_path(self, path: str) -> str:
             inside = urlsplit(path).path.startswith(folder)
             return super().translate_path(path[len(folder) - 1 :] if inside else "/-")
@@ -310,13 +298,8 @@ def host(site: Path, heads):
             self.end_headers()
             self.wfile.write(page)
 
-    handler = functools.partial(Handler, directory=str(site))
-    with QuietServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}{folder}"
-        server.shutdown()
-        thread.join(timeout=10)
+    with sites.served(site, Handler) as address:
+        yield f"{address}{folder}"
 
 
 def test_a_lost_reader_finds_back(chromium, host, heads):

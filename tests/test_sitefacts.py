@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 
 import claims
 import pytest
 import sitefacts
+import sites
 from conftest import ROOT, SCRIPTS
 
 
@@ -51,7 +51,7 @@ def test_claims_are_counted():
 
 def test_the_home_page_shows_them(site):
     html = (site / "index.html").read_text()
-    text = " ".join(re.sub(r"<[^>]*>", " ", html).split())
+    text = sites.text(html)
     assert f"{sitefacts.claims(ROOT)} claims on {len(SCRIPTS)} tutorials" in text
     for fact in sitefacts.facts(ROOT):
         assert fact in text
