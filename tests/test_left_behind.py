@@ -166,6 +166,20 @@ def test_a_child_is_named_by_its_cell_and_ended(watch):
     assert child.wait(timeout=10) != 0
 
 
+def test_a_child_that_was_there_before_the_page_lives_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with subprocess.Popen(SLEEP, cwd="/") as earlier:
+        watch = Watch(tmp_path)
+        later = subprocess.Popen(SLEEP)
+        watch.look(3)
+        watch.clean()
+        assert later.wait(timeout=10) != 0
+        with pytest.raises(subprocess.TimeoutExpired):
+            earlier.wait(timeout=1)  # a kill takes a moment to arrive
+        assert watch.complaints() == []
+        earlier.kill()
+
+
 def test_a_process_that_left_the_family_is_found_by_its_folder(watch, tmp_path):
     code = "import subprocess, sys; subprocess.Popen([sys.executable, *sys.argv[1:]])"
     command = [sys.executable, "-c", code, *SLEEP[1:]]

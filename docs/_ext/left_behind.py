@@ -42,6 +42,7 @@ class Watch:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._process = psutil.Process()
+        self._found = self._processes()
         self._before = self._now()
         self._restore = settings_to_restore()
         self._seen: dict[tuple, tuple[Any, int]] = {}
@@ -92,6 +93,8 @@ class Watch:
     def clean(self) -> None:
         """Give the next page what this one found; end what it left running."""
         for process in self._processes():
+            if process in self._found:  # somebody else's, and still needed
+                continue
             with contextlib.suppress(psutil.Error):
                 process.kill()
         for restore in self._restore:
