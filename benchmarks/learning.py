@@ -25,7 +25,7 @@ sys.path += [str(ROOT / "docs" / "_ext"), str(ROOT / "tests")]
 
 import running  # noqa: E402  (found through the line above)
 
-SEEDS = range(5)
+SEEDS = range(10)
 SEED = "seed = 0"  # the line of a page that is replaced
 DEADLINE = 1200  # seconds for one run
 PACKAGES = ("torch", "torchrl", "tensordict", "gymnasium")
@@ -71,6 +71,11 @@ EXPERIMENTS = [
     Experiment("reinforce", "train/10_reinforce"),
     Experiment(
         "reinforce-one-env", "train/10_reinforce", {"num_envs = 8": "num_envs = 1"}
+    ),
+    Experiment(
+        "reinforce-long-rows",
+        "train/10_reinforce",
+        {"frames_per_batch = 200": "frames_per_batch = 1600"},
     ),
     Experiment("reinforce-control", "train/10_reinforce", CONTROL),
 ]

@@ -84,6 +84,22 @@ def test_only_a_long_output_is_folded(lines, is_folded):
         assert f"{body}</details>" in made
 
 
+CELL = '<div class="highlight-{} notranslate"><pre>{}</pre></div>'
+PLAIN = '<span class="k">assert</span>'
+MARKED = '<span class="k checked">assert</span>'
+
+
+def test_only_an_assert_that_ran_is_marked():
+    shown, ran = CELL.format("python", PLAIN), CELL.format("Python", PLAIN * 2)
+    body = (
+        f'<section id="a-title">{ran}{shown}'
+        f'<section id="try-it">{ran}{shown}</section>'
+        f'<section id="in-practice">{shown}</section></section>'
+    )
+    made = pagehead.marked(body)
+    assert made == body.replace(ran, CELL.format("Python", MARKED * 2), 1)
+
+
 def test_each_tutorial_has_its_head_and_its_marks(script, site):
     html = (site / "tutorials" / f"{page_name(script)}.html").read_text()
     head = re.search(r"</h1>\n<ul class=\"page-facts\".*?</ul>", html)
@@ -92,6 +108,4 @@ def test_each_tutorial_has_its_head_and_its_marks(script, site):
         (address,) = re.findall(rf'href="([^"]*)" download>{kind}<', head[0])
         folder = (site / "tutorials" / page_name(script)).parent
         assert (folder / address).resolve().is_file()
-    asserts = Page(script).asserts()
-    assert html.count('<span class="k checked">assert</span>') >= len(asserts)
-    assert '<span class="k">assert</span>' not in html
+    assert html.count(MARKED) == len(Page(script).asserts()) > 0

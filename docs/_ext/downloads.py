@@ -39,7 +39,7 @@ NOTES = ("attention", "caution", "danger", "error", "hint", "important", "note",
 QUOTED = (*NOTES, "admonition", "seealso", "warning")  # a block quote
 WRAPPERS = ("container", "grid-item", "sidebar", "tab-set", "title", "topic")
 SETTINGS = ("contents", "grid", "index", "meta", "rst-class")  # the argument is no text
-ONLINE = ("alive",)  # what only the site can show, with its caption
+ONLINE = ("alive", "learning-figure")  # what only the site can show, with its caption
 PLAIN_ROLES = ("abbr", "download", "term")  # ref and doc are links, any other is code
 
 HEADING = r"(?:([^\w\s])\{0}{{2,}}\n)? *(\S.*)\n([^\w\s])\{1}{{2,}} *$"

@@ -1,7 +1,8 @@
 """Shows what ``make bench-learning`` found: each seed a point, from its JSON.
 
 ``.. learning-origin::`` says when and with what, ``.. learning-points:: name`` shows an
-experiment: a figure, a table of means, and what differs from the tutorial. As in
+experiment: a figure, a table of means, and what differs from the tutorial. A tutorial
+shows the figure alone, with ``.. learning-figure:: name`` and a caption. As in
 `measured`, whose helpers it uses, every number comes from the file.
 """
 
@@ -140,21 +141,40 @@ class LearningOrigin(Measured):
         yield nodes.paragraph("", origin(results))
 
 
-class LearningPoints(LearningOrigin):
-    """``.. learning-points:: name``: one experiment, each seed a point."""
+class LearningFigure(LearningOrigin):
+    """``.. learning-figure:: name``: one experiment, each seed a point; a caption."""
 
     required_arguments = 1
+    has_content = True
+
+    def show(self, results: dict) -> Iterator[nodes.Node]:
+        """A figure and what stands below it."""
+        yield from self.parse(self.figure(self.experiment(results), results["seeds"]))
+        yield from self.parse_content_to_nodes()
+
+    def experiment(self, results: dict) -> dict:
+        """The experiment that is asked for."""
+        experiment = results["experiments"].get(self.arguments[0])
+        if experiment is None:
+            raise self.error(f"learning.json holds no experiment '{self.arguments[0]}'")
+        return experiment
+
+    def figure(self, experiment: dict, seeds: list[int]) -> list[str]:
+        """The lines that show its figure."""
+        drawing = f"learning_{self.arguments[0].replace('-', '_')}"
+        svg = draw(experiment, salt=drawing)
+        return self.drawn(drawing, svg, finding(experiment, len(seeds)))
+
+
+class LearningPoints(LearningFigure):
+    """``.. learning-points:: name``: one experiment, with all of its means."""
+
+    has_content = False
 
     def show(self, results: dict) -> Iterator[nodes.Node]:
         """What differs from the tutorial, a figure, and the means."""
-        name = self.arguments[0]
-        experiment = results["experiments"].get(name)
-        if experiment is None:
-            raise self.error(f"learning.json holds no experiment '{name}'")
-        seeds = results["seeds"]
-        drawing = f"learning_{name.replace('-', '_')}"
-        svg = draw(experiment, salt=drawing)
-        pair = self.drawn(drawing, svg, finding(experiment, len(seeds)))
+        experiment, seeds = self.experiment(results), results["seeds"]
+        pair = self.figure(experiment, seeds)
         yield from self.parse([differences(experiment), "", *pair])
         yield from self.parse(means(experiment, seeds))
 
@@ -164,4 +184,5 @@ def setup(app) -> dict:
     app.setup_extension("measured")
     app.add_directive("learning-origin", LearningOrigin)
     app.add_directive("learning-points", LearningPoints)
+    app.add_directive("learning-figure", LearningFigure)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -30,7 +30,10 @@ _OUTPUT = re.compile(
     r'(<div class="sphx-glr-script-out[^>]*>)(.*?<pre>)(.*?)(</pre>.*?</div>\n?</div>)',
     re.DOTALL,
 )
-_ASSERT = re.compile(r'<span class="k">assert</span>')
+_SECTION = re.compile(r'(?=<section id=")')
+_EXERCISE = '<section id="try-it">'
+_CELL = re.compile(r'<div class="highlight-Python .*?</pre>', re.DOTALL)
+_ASSERT = '<span class="k">assert</span>'
 
 
 def minutes(page: Page) -> int:
@@ -104,6 +107,22 @@ def folded(found: re.Match) -> str:
     return f'<details class="long-output">{summary}{found[0]}</details>'
 
 
+def marked(body: str) -> str:
+    """Mark each assert that the build has run.
+
+    Those of the exercise wait for the reader's answer, and code that is only shown, not
+    a cell of the page, holds nothing.
+    """
+
+    def mark(cell: re.Match) -> str:
+        return cell[0].replace(_ASSERT, _ASSERT.replace('"k"', '"k checked"'))
+
+    return "".join(
+        section if section.startswith(_EXERCISE) else _CELL.sub(mark, section)
+        for section in _SECTION.split(body)
+    )
+
+
 def add(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
     """Change the body of a tutorial as it is about to be written."""
     script = ROOT / f"{pagename}.py"
@@ -112,8 +131,7 @@ def add(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -
     body = context["body"]
     line = head(script, ROOT, body, dict(os.environ))
     body = body.replace("</h1>", f"</h1>\n{line}", 1)
-    body = _ASSERT.sub('<span class="k checked">assert</span>', body)
-    context["body"] = _OUTPUT.sub(folded, body)
+    context["body"] = _OUTPUT.sub(folded, marked(body))
 
 
 def setup(app: Sphinx) -> dict:

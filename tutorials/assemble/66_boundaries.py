@@ -79,21 +79,21 @@ assert torch.equal(by_flag, stops) and not done[-1]
 def ribbon(ax, td, y=0, x=0):
     ids, after = td["collector", "traj_ids"], td["next"]
     key = torch.where(td.get(("collector", "mask"), ids >= 0), ids, -1)
-    end, zigzag = 0, y + torch.linspace(-0.4, 0.4, 8)
+    end, saw = 0, [(i % 2 - 1, i - 6) for i in range(13)] + [(1, 0)]
     runs, sizes = key.unique_consecutive(return_counts=True)
     for run, size in zip(runs.tolist(), sizes.tolist()):
         end, x = end + size, x + size
         if run < 0:  # padding
             ax.barh(y, -size, 0.8, x, fc="w", ec="gray", hatch="////")
             continue
-        ax.barh(y, -size, 0.8, x, color=f"C{run % 6}", ec="w")
+        bar = ax.barh(y, size, 0.8, x - size, fc=f"C{run % 6}", ec="w")
         if size > 7:
-            ax.text(x - size / 2, y - 0.1, run, c="w", ha="center")
+            ax.bar_label(bar, [run], label_type="center", c="w")
         if after["done"][end - 1]:
             face = "k" if after["terminated"][end - 1] else "w"
             ax.plot(x - 0.5, y + 0.36, "kv", mfc=face)
-        else:  # torn
-            ax.plot([x, x + 2] * 4, zigzag, "k")
+        else:  # its band ends in teeth
+            ax.plot(x, y, "w", marker=saw, ms=66)[0].set_clip_path(*bar)
 
 
 # %%
@@ -101,7 +101,7 @@ def ribbon(ax, td, y=0, x=0):
 # -------------------------------------
 #
 # A full buffer goes on writing at row 0, over the oldest steps. Give it room for 130
-# and two batches of the collector, 50 steps at a time. In the figure, the dashed
+# and two batches of the collector, 50 steps at a time. In the figure, the dotted
 # line is the row where it will write next.
 
 
@@ -128,12 +128,12 @@ around = rows[(rows.diff(dim=1) < 0).any(dim=1)]
 
 fig, ax = plt.subplots(figsize=(5.4, 1.6))
 fig.set_label(
-    "A full buffer of 130 rows. The trajectory at its right edge goes"
-    " on at its left edge, and so does a slice, drawn as dots."
+    "A trajectory and a slice run around the edge of a full buffer."
 )
 ribbon(ax, ring[:])
-ax.axvline(head, ymin=0.1, c="black", ls="--")
-ax.plot(around[0] + 0.5, [0.7] * 8, ".", c="black")
+ax.axvline(head, c="black", ls=":", label="next write")
+ax.plot(around[0] + 0.5, [0.7] * 8, "k.", label="one slice")
+ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
 _ = ax.set(xlabel="row of the buffer", yticks=[], ylim=(-0.5, 0.9))
 
 # %%

@@ -86,21 +86,21 @@ batch = buffer[:200]
 def ribbon(ax, td, y=0, x=0):
     ids, after = td["collector", "traj_ids"], td["next"]
     key = torch.where(td.get(("collector", "mask"), ids >= 0), ids, -1)
-    end, zigzag = 0, y + torch.linspace(-0.4, 0.4, 8)
+    end, saw = 0, [(i % 2 - 1, i - 6) for i in range(13)] + [(1, 0)]
     runs, sizes = key.unique_consecutive(return_counts=True)
     for run, size in zip(runs.tolist(), sizes.tolist()):
         end, x = end + size, x + size
         if run < 0:  # padding
             ax.barh(y, -size, 0.8, x, fc="w", ec="gray", hatch="////")
             continue
-        ax.barh(y, -size, 0.8, x, color=f"C{run % 6}", ec="w")
+        bar = ax.barh(y, size, 0.8, x - size, fc=f"C{run % 6}", ec="w")
         if size > 7:
-            ax.text(x - size / 2, y - 0.1, run, c="w", ha="center")
+            ax.bar_label(bar, [run], label_type="center", c="w")
         if after["done"][end - 1]:
             face = "k" if after["terminated"][end - 1] else "w"
             ax.plot(x - 0.5, y + 0.36, "kv", mfc=face)
-        else:  # torn
-            ax.plot([x, x + 2] * 4, zigzag, "k")
+        else:  # its band ends in teeth
+            ax.plot(x, y, "w", marker=saw, ms=66)[0].set_clip_path(*bar)
 
 
 # %%

@@ -36,7 +36,7 @@ seed = 0
 _ = torch.manual_seed(seed)
 num_envs = 8
 frames_per_batch = 200
-total_frames = 24_000
+total_frames = 32_000
 
 # %%
 # An actor picks actions, a critic guesses the return, eight envs share each batch.
@@ -131,7 +131,7 @@ def train(name, targets, **options):
             steps, held = torch.cat(held), []
             used += len(steps)
             left = max(0.05, 1 - used / total_frames)
-            adam.param_groups[0]["lr"] = 0.006 * left
+            adam.param_groups[0]["lr"] = 0.004 * left
             order = torch.randperm(len(steps))
             for rows in order.chunk(round(len(steps) / 200)):
                 learn(actor, critic, adam, steps[rows])
@@ -142,8 +142,8 @@ def train(name, targets, **options):
 
 
 # %%
-# The exam is 20 episodes with seeds that training never used. Now the actor takes its
-# likelier action.
+# The evaluation is 20 episodes with seeds that training never used. Now the actor takes
+# its likelier action.
 
 
 def evaluate(logits):
@@ -165,12 +165,12 @@ def evaluate(logits):
 curves, scores = {}, {}
 whole = {"trajs_per_batch": 1, "traj_format": "cat"}
 far = train("whole", to_go, **whole)
-print(f"mean return in the exam: {sum(scores['whole']) / 20:.0f}")
-assert sum(scores["whole"]) / 20 > 250
+print(f"mean evaluation return: {sum(scores['whole']) / 20:.0f}")
+assert sum(scores["whole"]) / 20 >= 450
 
 # %%
 # CartPole ends an episode after 500 steps at the latest. The mean of this actor is
-# above 250.
+# 450 or more.
 #
 # What do plain batches give?
 # ---------------------------
@@ -192,11 +192,11 @@ assert near < 22.3 and far > 60
 
 # %%
 # So this learner is told how far a step is from the edge, not how long the pole will
-# stand. Look at the training first: each point is a mean over 20 episodes. Below it,
-# the exam, a stroke for each episode.
+# stand. Look at the training first: each point is a mean over 20 episodes. Below it
+# stands the evaluation, a stroke for each episode.
 
 fig, (above, below) = plt.subplots(2, figsize=(5.4, 4.2))
-fig.set_label("Whole episodes earn more, in training and in the exam.")
+fig.set_label("Both learners climb; whole episodes reach 450 or more.")
 for name in scores:
     frames, earned = torch.tensor(curves[name]).T
     smooth = earned.unfold(0, 20, 5).mean(1)
@@ -204,12 +204,18 @@ for name in scores:
     below.plot(scores[name], [name] * 20, "|", ms=14)
 above.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
 _ = above.set(xlabel="frames learned from", ylabel="return")
-_ = below.set(xlabel="return in exam", xlim=(0, 520), ylim=(-1, 2))
+_ = below.set(xlabel="evaluation return", xlim=(0, 520), ylim=(-1, 2))
 
 # %%
-# This is one seed, and one seed is a weak witness. The learner on cut batches does not
-# always fail, and the other one is not always this good: several seeds of each stand in
-# :ref:`bench-learning`.
+# Does the edge do harm, then? Do not judge by this figure. It is one seed, and one seed
+# is a weak witness. The learner on cut batches may end at the top or at half of it, and
+# which one is chance: :ref:`all seeds <bench-learning>`.
+#
+# .. learning-figure:: reinforce
+#
+#     Both learners, from ten seeds each. A point is the mean return of an evaluation,
+#     its line goes from the worst to the best of 20 episodes. On whole episodes every
+#     seed arrives. Notice how far the points of the other column lie apart.
 #
 # Try it
 # ------
@@ -258,8 +264,8 @@ def check(answer):
 # --------------------
 #
 # * With eight envs, more than a quarter of the first batch is cut.
-# * After 24,000 frames of whole episodes the mean return of 20 unseen episodes is above
-#   250.
+# * After 32,000 frames of whole episodes the mean return of 20 unseen episodes is at
+#   least 450.
 # * Cut after 25 steps no target exceeds 22.3; with whole episodes some exceed 60.
 #
 # Next

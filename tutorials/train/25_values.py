@@ -13,7 +13,7 @@ your loop targets are made.
 
         * train an actor and a critic on CartPole, twice
         * read the critics along the episode and along the track
-        * see why the exam does not tell them apart
+        * see why the evaluation does not tell them apart
         * shuffle at the right moment
 
     .. grid-item-card:: You need
@@ -125,7 +125,7 @@ for row, (name, (_, _, batch, gae)) in enumerate(learners.items()):
     said.append(along(batch, "state_value"))
     told.append(along(batch, "value_target"))
     left.plot(said[row], c=f"C{row}", label=name)
-    left.plot(told[row], "--", c=f"C{row}")
+    left.plot(told[row], "--", c=f"C{row}", label="target")
     value = gae.value_network(observation=states).detach()
     right.plot(track, value)
 far = batch["observation"][..., 0].abs().max()
@@ -161,8 +161,8 @@ assert said[1][0] < said[0][0] - 3
 # So the mistake does not stay at the limit. A good state loses value everywhere,
 # because episodes are stopped in states like it.
 #
-# Does the exam show the mistake?
-# -------------------------------
+# Does the evaluation show the mistake?
+# -------------------------------------
 #
 # Twenty unseen episodes of each, now with CartPole's own limit of 500 steps:
 
@@ -188,7 +188,7 @@ fig.set_label(
 for row, score in enumerate(scores.values()):
     ax.plot(score, [-row] * 20, "o", alpha=0.5)
 _ = ax.set_yticks([0, -1], scores)
-_ = ax.set(xlabel="return in the exam", ylim=(-1.5, 0.5))
+_ = ax.set(xlabel="evaluation return", ylim=(-1.5, 0.5))
 
 # %%
 # The bootstrapped learner keeps the pole up for longer than any episode that it trained
@@ -201,14 +201,14 @@ assert min(scores["bootstrapped"]) > 50
 # %%
 # But look at the other row before you praise it. On Pendulum the mistake decided
 # everything. Here, from seed to seed, the returns of the two overlap:
-# :ref:`bench-learning`. This exam asks for something that neither learner has
+# :ref:`bench-learning`. This evaluation asks for something that neither learner has
 # trained: where a cart is after 50 steps. Within them none came half way to the edge at
 # 2.4. That is the grey band of the first figure; outside it both curves are guesses.
 
 assert far < 1.2
 
 # %%
-# So look at the values, and not only at the exam, when you suspect your flags.
+# So look at the values, and not only at the evaluation, when you suspect your flags.
 #
 # Where in the loop are targets made?
 # -----------------------------------
@@ -274,7 +274,7 @@ def check(answer):
 # * Bootstrapped, the target at the limit is above 25.
 # * With the limit taken for an end, it is 1.
 # * The mistaken critic says less at the first step too, by more than 3.
-# * Every exam episode of the bootstrapped learner outlasts the limit of 50.
+# * Every evaluation episode of the bootstrapped learner outlasts the limit of 50.
 # * In the last batch no cart comes half way to the edge.
 # * Shuffled first, more than half of the targets are off by more than 1.
 # * Shuffled afterwards, the loss of the critic is the same.

@@ -227,17 +227,17 @@ tests.append(returns(Seq(forget, max(curves[0])[-1]), 10_000, 20))
 assert sum(tests[2]) < sum(tests[0]) / 2
 
 # %%
-# Without memory it lasts less than half as long. Here are all scores, and to the right
-# each test episode as a dot.
+# Without memory it lasts less than half as long. Here are all scores of the validation,
+# and to the right each test episode as a dot.
 
-fig, ax = plt.subplots()
+fig, (left, right) = plt.subplots(1, 2, sharey=True)
 fig.set_label("With memory scores and tests are high; without, low.")
-for name, tried in zip(scores, curves):
-    ax.plot([score for score, *_ in tried], "o-", label=name)
-_ = ax.plot([6, 8, 10], tests, "C2o", alpha=0.4)
-_ = ax.set_xticks([6, 8, 10], [*scores, "no memory"])
-ax.legend(ncols=2, loc="lower left", bbox_to_anchor=(0, 1))
-_ = ax.set(xlabel="five validations, then tests", ylabel="steps")
+for tried in curves:
+    left.plot(range(1, 6), [score for score, *_ in tried], "o-")
+for row, test in enumerate(tests):
+    right.plot([row] * 20, test, "o", alpha=0.4)
+_ = left.set(xlabel="validation", ylabel="steps")
+_ = right.set_xticks(range(3), [*scores, "no memory"])
 
 # %%
 # Notice that a curve may fall again: more training can make an agent worse. The last
