@@ -26,7 +26,7 @@ help:
 	@echo "make format                           format the code, mend what can be mended"
 	@echo "make reproduce                        build again elsewhere; say what differs"
 	@echo "make bench                            measure; writes benchmarks/results"
-	@echo "make bench-learning                   train from five seeds; a quarter of an hour"
+	@echo "make bench-learning                   train from ten seeds; twenty minutes"
 	@echo "make constraints                      resolve requirements.txt into constraints.txt"
 	@echo "make links                            follow every link to the outside"
 	@echo "make newest [PAGE=…]                  say which claims the newest releases break"

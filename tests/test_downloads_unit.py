@@ -66,6 +66,10 @@ First.
 Then.""",
         "First.\n\nThen.",
     ),
+    "results that only the site can show": (
+        "First.\n\n.. learning-figure:: reinforce\n\n    Each point.\n\nThen.",
+        "First.\n\nThen.",
+    ),
     "card without a title": (
         ".. grid:: 2\n\n    .. grid-item-card::\n        :columns: 6\n\n        Text.",
         "Text.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import statistics
 
 import figures
 import learned
@@ -91,6 +92,21 @@ def test_the_figure_is_a_pair_whose_alt_states_the_range(project, results):
     assert ">whole<" in light and ">cut<" in light
 
 
+def test_a_tutorial_shows_the_figure_with_its_own_caption_and_no_table(
+    one_page, results
+):
+    markup = ".. learning-figure:: whole-or-cut\n\n    Each point is *a seed*.\n"
+    html, warnings, drawn = one_page("learned", markup, FILE, json.dumps(results))
+    assert warnings == ""
+    assert sorted(drawn) == [
+        "learning_whole_or_cut.svg",
+        "learning_whole_or_cut_dark.svg",
+    ]
+    assert html.count("cut -33 to 160.") == 2
+    assert html.index("<img") < html.index("<p>Each point is <em>a seed</em>.</p>")
+    assert "<table" not in html
+
+
 def test_the_drawing_follows_the_numbers_and_nothing_else(results):
     experiment = results["experiments"]["one-env"]
     first = learned.draw(experiment, "s")
@@ -157,6 +173,38 @@ def test_the_asserts_of_each_tutorial_held_with_every_seed(committed):
             assert experiment["asserts_held"] == [True] * len(committed["seeds"]), name
 
 
+def test_what_tutorials_say_of_other_seeds_holds(committed):
+    def mean(experiment: str, learner: str) -> list[float]:
+        return committed["experiments"][experiment]["learners"][learner]["mean"]
+
+    assert len(committed["seeds"]) == 10  # "from ten seeds each", 10_reinforce
+    assert min(mean("reinforce", "whole")) >= 450  # "every seed arrives"
+    cut = mean("reinforce", "cut")  # "at the top or at half of it"
+    assert max(cut) >= 450 and min(cut) <= 250
+
+    # "Over ten seeds both learners do alike", 10_reinforce.
+    for name in ("reinforce-one-env", "reinforce-long-rows"):
+        whole, cut = (statistics.fmean(mean(name, who)) for who in ("whole", "cut"))
+        assert abs(whole - cut) < 50, name
+
+    # "From seed to seed, the returns of the two overlap", 25_values.
+    values = [mean("limit-values", name) for name in ("bootstrapped", "mistaken")]
+    assert min(values[0]) < max(values[1]) and min(values[1]) < max(values[0])
+
+    # "With Pendulum's own limit the mistake costs less", 20_actor_critic.
+    costs = [
+        statistics.fmean(mean(name, "bootstrapped"))
+        - statistics.fmean(mean(name, "mistaken"))
+        for name in ("actor-critic", "actor-critic-own-limit")
+    ]
+    assert costs[0] > costs[1] > 0
+
+    # "The gap differs much from seed to seed", 40_recurrent_dqn.
+    pairs = zip(mean("recurrent-dqn", "recurrent"), mean("recurrent-dqn", "twin"))
+    gaps = [with_memory / without for with_memory, without in pairs]
+    assert max(gaps) > 1.5 * min(gaps)
+
+
 def test_versions_are_the_pinned_ones(committed):
     pins = (ROOT / "requirements.txt").read_text()
     for name, number in committed["versions"].items():
@@ -169,5 +217,5 @@ def test_the_page_types_no_number():
 
 def test_the_page_is_on_the_site(site):
     html = (site / "reference" / "learning.html").read_text()
-    assert measured.count(5, "seed") in html
+    assert measured.count(10, "seed") in html
     assert 'href="learning.html' in (site / "reference/benchmarks.html").read_text()

@@ -57,6 +57,36 @@ def test_the_source_is_linked_only_where_the_build_knows_it():
     assert pagehead.source("train/10_a", GITHUB) == address
 
 
+PUSH = GITHUB | {"GITHUB_EVENT_NAME": "push"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_REPOSITORY", ""),
+        ("GITHUB_EVENT_NAME", "pull_request"),
+        ("GITHUB_SERVER_URL", "https://git.example.org"),
+    ],
+)
+def test_colab_is_linked_only_where_it_finds_the_notebook(name, value):
+    assert pagehead.colab("train/10_a", PUSH) != ""
+    assert pagehead.colab("train/10_a", PUSH | {name: value}) == ""
+    assert pagehead.colab("train/10_a", {}) == ""
+
+
+def test_colab_opens_the_notebook_that_was_built(script, site):
+    address = pagehead.colab(page_name(script), PUSH)
+    start = "https://colab.research.google.com/github/a/b/blob/notebooks/"
+    assert address.startswith(start)
+    assert (ROOT / "docs" / "tutorials" / address.removeprefix(start)).is_file()
+
+
+def test_the_workflow_publishes_the_notebooks_on_that_branch():
+    check = (ROOT / ".github" / "workflows" / "check.yml").read_text()
+    assert "path: docs/tutorials/**/*.ipynb\n" in check
+    assert f'git push --quiet --force "$REMOTE" HEAD:{pagehead.BRANCH}\n' in check
+
+
 def test_the_head_names_what_is_there():
     script = SCRIPTS[0]
     link = '<a class="reference download internal" download="" href="../x/a.py">'
@@ -65,6 +95,7 @@ def test_the_head_names_what_is_there():
     assert '<li><a href="../x/a.py" download>script</a></li>' in head
     assert "notebook" not in head
     assert f"/c0ffee/tutorials/{page_name(script)}.py" in head
+    assert "Colab" not in head and "Colab" in pagehead.head(script, ROOT, "", PUSH)
 
 
 OUTPUT = (

@@ -24,6 +24,7 @@ LINES_A_MINUTE = 20  # of code, which is read slower
 LONG = 180  # seconds of a limit, which is some three times what a page needs
 FOLD = 15  # lines of an output that stand open
 SHOWN = ("torch", "torchrl")  # versions that a reader compares with his own
+BRANCH = "notebooks"  # where check.yml publishes the notebooks, for Colab to read
 
 _DOWNLOAD = re.compile(r'<a class="reference download[^>]*\bhref="([^"]*\.(py|ipynb))"')
 _OUTPUT = re.compile(
@@ -68,6 +69,29 @@ def source(name: str, environ: dict[str, str]) -> str:
     return f"{server}/{repository}/blob/{commit}/tutorials/{name}.py"
 
 
+def colab(name: str, environ: dict[str, str]) -> str:
+    """Address that opens a notebook in Colab; "" if the build does not publish it.
+
+    Colab takes notebooks from branches on GitHub and from nowhere else.
+
+    Parameters
+    ----------
+    name : str
+        Name of the page.
+    environ : dict
+        With what GitHub's workflows set: server, repository and event.
+    """
+    repository = environ.get("GITHUB_REPOSITORY")
+    is_published = (
+        environ.get("GITHUB_SERVER_URL") == "https://github.com"
+        and environ.get("GITHUB_EVENT_NAME") == "push"
+    )
+    if not (repository and is_published):
+        return ""
+    host = "https://colab.research.google.com"
+    return f"{host}/github/{repository}/blob/{BRANCH}/{name}.ipynb"
+
+
 def head(script: Path, root: Path, body: str, environ: dict[str, str]) -> str:
     """The line below the title.
 
@@ -92,8 +116,12 @@ def head(script: Path, root: Path, body: str, environ: dict[str, str]) -> str:
         for kind, text in names.items()
         if kind in links
     ]
-    if address := source(name, environ):
-        shown.append(f'<a href="{html.escape(address)}">source</a>')
+    for address, text in (
+        (colab(name, environ), "Colab"),
+        (source(name, environ), "source"),
+    ):
+        if address:
+            shown.append(f'<a href="{html.escape(address)}">{text}</a>')
     items = "".join(f"<li>{item}</li>" for item in [*facts, *shown])
     return f'<ul class="page-facts" aria-label="About this page">{items}</ul>'
 
