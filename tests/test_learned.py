@@ -72,7 +72,7 @@ def test_the_page_says_with_what_and_every_seed(project, results):
         "Measured on 2026-11-29 on a machine with x86_64, 2 cores. Installed: Python",
         "Every assert of the tutorial held with 1 of 2 seeds.",
         "Mean return over 20 episodes",
-        "Learner Seed 0 Seed 1 whole 491 480 cut −33 160",
+        "Seed 0 1 whole 491 480 cut −33 160",
         "In the tutorial, num_envs = 8 became num_envs = 1 .",
     ):
         assert line in read

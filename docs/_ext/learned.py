@@ -100,7 +100,7 @@ def differences(experiment: dict) -> str:
 
 def means(experiment: dict, seeds: list[int]) -> list[str]:
     """The lines of the table: a row for each learner, a column for each seed."""
-    body = [["Learner", *(f"Seed {seed}" for seed in seeds)]]
+    body = [["Seed", *map(str, seeds)]]
     for name, row in experiment["learners"].items():
         body.append(
             [name, *(f"{value:.0f}".replace("-", "−") for value in row["mean"])]

@@ -79,7 +79,8 @@ torch.set_num_threads(1)  # closing a SerialEnv may raise it
 
 fig, ax = plt.subplots()
 fig.set_label("Three heights stop at step 50, and start elsewhere.")
-ax.plot(range(0, 100, 2), batch["observation"][:3, ::2, 0].T, ".")
+reset = batch["step_count"][:3, :, 0] == 0  # no line leads there
+ax.plot(batch["observation"][:3, :, 0].masked_fill(reset, torch.nan).T)
 _ = ax.set(xlabel="step", ylabel="height", xlim=(0, 101))
 
 # %%
@@ -211,9 +212,8 @@ def along(batch, key):
     return [value[step == k].mean().item() for k in range(limit)]
 
 
-fig, ax = plt.subplots()
+(fig, ax), gaps = plt.subplots(), []
 fig.set_label("The mistaken value stays far below the last target.")
-gaps = []
 for row, (name, (_, _, batch)) in enumerate(learners.items()):
     said = along(batch, "state_value")
     told = along(batch, "value_target")
