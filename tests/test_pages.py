@@ -56,6 +56,7 @@ def test_page_is_on_the_site_with_its_outputs(script, site):
     html = html_of(script, site)
     assert "sphx-glr-script-out" in html
     figures = sum("fig.set_label(" in cell.code for cell in Page(script).cells)
+    figures += script.read_text().count(".. learning-figure::")
     assert html.count('class="only-light"') == figures
     assert html.count('class="only-dark"') == figures
 

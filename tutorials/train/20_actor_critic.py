@@ -175,12 +175,12 @@ def evaluate(actor):
 
 learners = {"bootstrapped": train(False), "mistaken": train(True)}
 scores = {name: evaluate(made[0]) for name, made in learners.items()}
-means = [sum(score) / len(score) for score in scores.values()]
+print("means", means := [round(sum(s) / 20) for s in scores.values()])
 
 fig, (left, right) = plt.subplots(1, 2)
 fig.set_label("Bootstrapped, rewards climb and returns are far better.")
 for row, (name, (_, curve, _)) in enumerate(learners.items()):
-    left.plot(curve, label=f"{name}: {means[row]:.0f}")
+    left.plot(curve, label=f"{name}: {means[row]}")
     right.plot([row] * 20, scores[name], "o", alpha=0.5)
 fig.legend(ncols=2, loc="outside upper left")
 _ = left.set(xlabel="batch", ylabel="reward a step")
