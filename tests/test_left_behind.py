@@ -168,16 +168,20 @@ def test_a_child_is_named_by_its_cell_and_ended(watch):
 
 def test_a_child_that_was_there_before_the_page_lives_on(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with subprocess.Popen(SLEEP, cwd="/") as earlier:
+    children = [subprocess.Popen(SLEEP, cwd="/")]
+    try:
         watch = Watch(tmp_path)
-        later = subprocess.Popen(SLEEP)
+        children.append(subprocess.Popen(SLEEP))
         watch.look(3)
         watch.clean()
-        assert later.wait(timeout=10) != 0
+        assert children[1].wait(timeout=10) != 0
         with pytest.raises(subprocess.TimeoutExpired):
-            earlier.wait(timeout=1)  # a kill takes a moment to arrive
+            children[0].wait(timeout=1)  # a kill takes a moment to arrive
         assert watch.complaints() == []
-        earlier.kill()
+    finally:  # or a failure would leave them, for ten minutes
+        for child in children:
+            child.kill()
+            child.wait()
 
 
 def test_a_process_that_left_the_family_is_found_by_its_folder(watch, tmp_path):

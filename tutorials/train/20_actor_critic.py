@@ -285,5 +285,5 @@ def check(answer):
 # Next
 # ----
 #
-# :ref:`tut-limit-values` looks at the same mistake where no evaluation shows it. If you
+# :ref:`tut-limit-values` looks at the same mistake where the returns overlap. If you
 # collect whole episodes, go to :ref:`tut-complete`.
